@@ -1,0 +1,2 @@
+//! The binary haft
+fn main() {}

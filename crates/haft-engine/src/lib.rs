@@ -1,0 +1,1 @@
+//! Runs a model's calls: pool, policy, turn, result

@@ -1,0 +1,1 @@
+//! MCP: the shapes of tools and results on that wire

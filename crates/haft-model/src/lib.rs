@@ -1,0 +1,1 @@
+//! Model dialects: what each API calls a tool, a call and a result

@@ -1,0 +1,1 @@
+//! Checks a model's JSON against JSON Schema, and says what is wrong with it

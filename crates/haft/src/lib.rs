@@ -1,0 +1,1 @@
+//! The tool runtime for AI agents: one engine, one contract

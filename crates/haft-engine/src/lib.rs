@@ -1,1 +1,11 @@
-//! Runs a model's calls: pool, policy, turn, result
+//! The engine that runs a model's calls.
+//!
+//! A call walks through the modules in this order, and never back. Authors of tools need only the crate `haft-tool`.
+//! It is a crate because everything else stands on it and it stands on almost nothing.
+//! Not here: any tool, HTTP, a provider's JSON, a terminal, a process, global state.
+
+pub mod pool; //     which tools does the model see?
+pub mod policy; //   may this call run?
+pub mod turn; //     how do the calls of one turn run?
+pub mod result; //   what goes back to the model?
+pub mod session; //  what do calls see and change?

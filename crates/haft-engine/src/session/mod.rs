@@ -1,0 +1,1 @@
+//! What do calls see and change?

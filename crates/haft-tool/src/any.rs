@@ -1,0 +1,135 @@
+//! The object-safe twin of [`Tool`], which engines work on.
+//!
+//! One blanket impl makes a twin from every typed tool; closures and raw schemas have their own. Authors need none of
+//! this.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Availability, Cx, Effects, Fault, FaultKind, Moment, Reply, Schema, Spec, Tool, View};
+
+/// A future that can be stored.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A tool that can be stored beside others.
+pub type SharedTool = Arc<dyn AnyTool>;
+
+/// A tool without its types.
+pub trait AnyTool: Send + Sync {
+    /// Name and hints.
+    fn spec(&self) -> &Spec;
+    /// What the model is told.
+    fn prompt(&self) -> &str;
+    /// The shape of the input.
+    fn schema(&self) -> &Schema;
+    /// The shape of [`Reply::data`], if one is promised.
+    fn output(&self) -> Option<&Schema>;
+    /// Whether it can work here.
+    fn availability(&self) -> Availability;
+    /// Takes an input that fits the schema, with absolute paths, and makes a call of it.
+    fn bind(self: Arc<Self>, input: &Value) -> Result<Box<dyn Bound>, Fault>;
+    /// How a person sees a call with this input.
+    fn view(&self, input: &Value, moment: Moment<'_>) -> View;
+}
+
+/// A tool with its input: a call that has not run yet.
+pub trait Bound: Send {
+    /// See [`Tool::validate`].
+    fn validate(&self) -> Result<(), Fault>;
+    /// See [`Tool::effects`].
+    fn effects(&self) -> Effects;
+    /// See [`Tool::describe`].
+    fn describe(&self) -> String;
+    /// See [`Tool::classifier_input`].
+    fn classifier_input(&self) -> Option<String>;
+    /// Runs it.
+    fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Reply, Fault>>;
+}
+
+/// What can be registered: typed tools, and twins that were made already.
+pub trait IntoTool {
+    /// The twin.
+    fn into_tool(self) -> SharedTool;
+}
+
+impl IntoTool for SharedTool {
+    fn into_tool(self) -> SharedTool {
+        self
+    }
+}
+
+impl<T: Tool> IntoTool for T {
+    fn into_tool(self) -> SharedTool {
+        Arc::new(Typed { tool: self, spec: T::SPEC, schema: OnceLock::new(), output: OnceLock::new() })
+    }
+}
+
+struct Typed<T: Tool> {
+    tool: T,
+    spec: Spec,
+    schema: OnceLock<Schema>,
+    output: OnceLock<Option<Schema>>,
+}
+
+impl<T: Tool> AnyTool for Typed<T> {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+    fn prompt(&self) -> &str {
+        self.schema().description().unwrap_or_default()
+    }
+    fn schema(&self) -> &Schema {
+        self.schema.get_or_init(Schema::of::<T::Input>)
+    }
+    fn output(&self) -> Option<&Schema> {
+        self.output.get_or_init(T::output).as_ref()
+    }
+    fn availability(&self) -> Availability {
+        self.tool.availability()
+    }
+    fn bind(self: Arc<Self>, input: &Value) -> Result<Box<dyn Bound>, Fault> {
+        let input = typed::<T::Input>(self.spec.name(), input)?;
+        Ok(Box::new(TypedCall { tool: self, input }))
+    }
+    fn view(&self, input: &Value, moment: Moment<'_>) -> View {
+        let Ok(input) = typed::<T::Input>(self.spec.name(), input) else {
+            return View::general(self.spec.title(), moment);
+        };
+        let own = self.tool.view(&input, moment);
+        own.unwrap_or_else(|| View::general(&self.tool.describe(&input), moment))
+    }
+}
+
+/// Input that passed the schema and still is not the type: the type knows more than its schema says.
+pub(crate) fn typed<T: for<'de> Deserialize<'de>>(tool: &str, input: &Value) -> Result<T, Fault> {
+    T::deserialize(input)
+        .map_err(|err| Fault::new(FaultKind::InvalidInput, format!("{tool}: the input is not usable: {err}")))
+}
+
+struct TypedCall<T: Tool> {
+    tool: Arc<Typed<T>>,
+    input: T::Input,
+}
+
+impl<T: Tool> Bound for TypedCall<T> {
+    fn validate(&self) -> Result<(), Fault> {
+        self.tool.tool.validate(&self.input)
+    }
+    fn effects(&self) -> Effects {
+        self.tool.tool.effects(&self.input)
+    }
+    fn describe(&self) -> String {
+        self.tool.tool.describe(&self.input)
+    }
+    fn classifier_input(&self) -> Option<String> {
+        self.tool.tool.classifier_input(&self.input)
+    }
+    fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Reply, Fault>> {
+        Box::pin(async move { self.tool.tool.call(self.input, &cx).await })
+    }
+}

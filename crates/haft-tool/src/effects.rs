@@ -1,0 +1,406 @@
+//! What a call is going to do, known before it runs.
+//!
+//! One value answers every reader: policy asks which paths, hosts and commands to judge, the scheduler asks what it
+//! conflicts with, undo asks what to keep, the screen asks what to say. Read-only, destructive and concurrency-safe are
+//! questions asked of it, so they cannot disagree with what is declared.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+/// What a call reads, writes, contacts and runs, and how reversible that is.
+///
+/// What is not known makes the whole [`unknown`](Effects::unknown); the parts that are known still stand, so that a
+/// deny rule on one of them holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+pub struct Effects {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<PathEffect>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<HostEffect>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    commands: Vec<CommandEffect>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    state: Vec<StateEffect>,
+    irreversible: bool,
+    unknown: bool,
+}
+
+/// Reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Looks, and changes nothing.
+    Read,
+    /// Creates, changes or removes.
+    Write,
+}
+
+/// A file or a directory with everything below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathEffect {
+    /// As the input named it, absolute.
+    pub path: PathBuf,
+    /// Read or written.
+    pub access: Access,
+    /// What it really is after links, filled in by the engine. Rules are judged on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<PathBuf>,
+}
+
+impl PathEffect {
+    /// The real place if it is known, the named one otherwise.
+    pub fn place(&self) -> &Path {
+        self.target.as_deref().unwrap_or(&self.path)
+    }
+}
+
+/// A host that is contacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostEffect {
+    /// The host's name or address, as a URL parser gave it.
+    pub host: String,
+    /// `Read` fetches, `Write` sends or changes something there.
+    pub access: Access,
+}
+
+/// A program that is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommandEffect {
+    /// The words of the command.
+    pub argv: Vec<String>,
+    /// What running it amounts to.
+    pub class: Class,
+}
+
+/// A piece of the session that is read or changed: `cwd`, `todos`, `tools`, …
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StateEffect {
+    /// Which piece.
+    pub key: Cow<'static, str>,
+    /// Read or changed.
+    pub access: Access,
+}
+
+/// The three classes that people ask about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Changes nothing.
+    ReadOnly,
+    /// Changes something that can be changed back.
+    Write,
+    /// Loses something.
+    Destructive,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::ReadOnly => "read_only",
+            Class::Write => "write",
+            Class::Destructive => "destructive",
+        })
+    }
+}
+
+/// Whether a call leaves something behind, and whether that can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reversal {
+    /// It leaves nothing behind.
+    None,
+    /// It can be undone.
+    Reversible,
+    /// It cannot, or nobody knows.
+    Irreversible,
+}
+
+/// Says what a call does.
+impl Effects {
+    /// Nothing outside the call: pure computation.
+    pub fn none() -> Effects {
+        Effects::default()
+    }
+
+    /// Anything at all. Runs alone, is never allowed unasked.
+    pub fn unknown() -> Effects {
+        Effects { unknown: true, ..Effects::default() }
+    }
+
+    /// Reads a file, or a directory and what is below it.
+    pub fn reads(path: impl AsRef<Path>) -> Effects {
+        Effects::none().and_reads(path)
+    }
+
+    /// Creates, changes or removes a file, or something below a directory.
+    pub fn writes(path: impl AsRef<Path>) -> Effects {
+        Effects::none().and_writes(path)
+    }
+
+    /// Fetches from a host.
+    pub fn fetches(host: impl Into<String>) -> Effects {
+        Effects::none().and_host(host, Access::Read)
+    }
+
+    /// Sends to a host.
+    pub fn sends(host: impl Into<String>) -> Effects {
+        Effects::none().and_host(host, Access::Write)
+    }
+
+    /// Changes a piece of the session.
+    pub fn changes(key: impl Into<Cow<'static, str>>) -> Effects {
+        Effects::none().and_state(key, Access::Write)
+    }
+
+    /// … and reads this path.
+    pub fn and_reads(self, path: impl AsRef<Path>) -> Effects {
+        self.and_path(path.as_ref(), Access::Read)
+    }
+
+    /// … and writes this path.
+    pub fn and_writes(self, path: impl AsRef<Path>) -> Effects {
+        self.and_path(path.as_ref(), Access::Write)
+    }
+
+    fn and_path(mut self, path: &Path, access: Access) -> Effects {
+        self.paths.push(PathEffect { path: path.to_owned(), access, target: None });
+        self
+    }
+
+    /// … and contacts this host.
+    pub fn and_host(mut self, host: impl Into<String>, access: Access) -> Effects {
+        self.hosts.push(HostEffect { host: host.into(), access });
+        self
+    }
+
+    /// … and runs this command.
+    pub fn and_command(mut self, argv: Vec<String>, class: Class) -> Effects {
+        self.commands.push(CommandEffect { argv, class });
+        self
+    }
+
+    /// … and reads or changes this piece of the session.
+    pub fn and_state(mut self, key: impl Into<Cow<'static, str>>, access: Access) -> Effects {
+        self.state.push(StateEffect { key: key.into(), access });
+        self
+    }
+
+    /// … and does all that this says.
+    pub fn and(mut self, mut other: Effects) -> Effects {
+        self.paths.append(&mut other.paths);
+        self.hosts.append(&mut other.hosts);
+        self.commands.append(&mut other.commands);
+        self.state.append(&mut other.state);
+        self.irreversible |= other.irreversible;
+        self.unknown |= other.unknown;
+        self
+    }
+
+    /// … and perhaps more than that.
+    pub fn and_unknown(mut self) -> Effects {
+        self.unknown = true;
+        self
+    }
+
+    /// … and it cannot be taken back.
+    pub fn irreversible(mut self) -> Effects {
+        self.irreversible = true;
+        self
+    }
+}
+
+/// What readers ask.
+impl Effects {
+    /// The paths, in the order they were declared.
+    pub fn paths(&self) -> &[PathEffect] {
+        &self.paths
+    }
+
+    /// The paths, for the stage that finds out what they really are.
+    pub fn paths_mut(&mut self) -> &mut [PathEffect] {
+        &mut self.paths
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> &[HostEffect] {
+        &self.hosts
+    }
+
+    /// The commands.
+    pub fn commands(&self) -> &[CommandEffect] {
+        &self.commands
+    }
+
+    /// The pieces of the session.
+    pub fn state(&self) -> &[StateEffect] {
+        &self.state
+    }
+
+    /// Whether more may happen than is declared.
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// Whether the world is the same afterwards. The session may change: that is not the world.
+    pub fn is_read_only(&self) -> bool {
+        !self.unknown
+            && !self.irreversible
+            && self.paths.iter().all(|path| path.access == Access::Read)
+            && self.hosts.iter().all(|host| host.access == Access::Read)
+            && self.commands.iter().all(|command| command.class == Class::ReadOnly)
+    }
+
+    /// Whether something is lost for good.
+    pub fn is_destructive(&self) -> bool {
+        self.irreversible || self.commands.iter().any(|command| command.class == Class::Destructive)
+    }
+
+    /// Whether two such calls may run side by side.
+    pub fn is_concurrency_safe(&self) -> bool {
+        !self.conflicts_with(self)
+    }
+
+    /// The class that rules, screens and corpora speak of.
+    pub fn class(&self) -> Class {
+        if self.is_destructive() {
+            Class::Destructive
+        } else if self.is_read_only() {
+            Class::ReadOnly
+        } else {
+            Class::Write
+        }
+    }
+
+    /// Whether it leaves something behind that can, or cannot, be undone.
+    pub fn reversal(&self) -> Reversal {
+        if self.is_read_only() {
+            Reversal::None
+        } else if self.unknown || self.is_destructive() || !self.hosts.is_empty() || !self.commands.is_empty() {
+            Reversal::Irreversible
+        } else {
+            Reversal::Reversible
+        }
+    }
+
+    /// Whether the two must not overlap in time and must keep their order.
+    pub fn conflicts_with(&self, other: &Effects) -> bool {
+        self.runs_alone() || other.runs_alone() || self.shares_with(other)
+    }
+
+    /// Whether everything else waits: the unknown, and a change of directory, on which all later paths stand.
+    pub fn runs_alone(&self) -> bool {
+        self.unknown || self.state.iter().any(|state| state.key == "cwd" && state.access == Access::Write)
+    }
+
+    fn shares_with(&self, other: &Effects) -> bool {
+        let paths = self.paths.iter().any(|mine| {
+            other.paths.iter().any(|its| either_writes(mine.access, its.access) && overlap(mine.place(), its.place()))
+        });
+        let hosts = self.hosts.iter().any(|mine| {
+            other.hosts.iter().any(|its| either_writes(mine.access, its.access) && mine.host == its.host)
+        });
+        let state = self.state.iter().any(|mine| {
+            other.state.iter().any(|its| either_writes(mine.access, its.access) && mine.key == its.key)
+        });
+        paths || hosts || state
+    }
+}
+
+fn either_writes(one: Access, other: Access) -> bool {
+    one == Access::Write || other == Access::Write
+}
+
+/// Whether one path is the other or lies below it. By component: `/app` does not overlap `/app-evil`.
+pub fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// One line for a person: "writes /w/a.txt, contacts docs.rs".
+impl fmt::Display for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        for effect in &self.paths {
+            let verb = if effect.access == Access::Read { "reads" } else { "writes" };
+            parts.push(format!("{verb} {}", effect.path.display()));
+        }
+        for effect in &self.hosts {
+            let verb = if effect.access == Access::Read { "fetches from" } else { "sends to" };
+            parts.push(format!("{verb} {}", effect.host));
+        }
+        for effect in &self.commands {
+            parts.push(format!("runs {}", effect.argv.join(" ")));
+        }
+        for effect in &self.state {
+            let verb = if effect.access == Access::Read { "reads" } else { "changes" };
+            parts.push(format!("{verb} the session's {}", effect.key));
+        }
+        if self.unknown {
+            parts.push(if parts.is_empty() { "does what is not known" } else { "and more that is not known" }.to_owned());
+        }
+        if parts.is_empty() {
+            parts.push("touches nothing".to_owned());
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn conflict(one: &Effects, other: &Effects, expected: bool) {
+        assert_eq!(one.conflicts_with(other), expected, "{one} | {other}");
+        assert_eq!(other.conflicts_with(one), expected, "{other} | {one}");
+    }
+
+    #[test]
+    fn a_write_conflicts_with_what_lies_above_and_below_it() {
+        conflict(&Effects::reads("/w/a"), &Effects::reads("/w/a"), false);
+        conflict(&Effects::reads("/w/a"), &Effects::writes("/w/a"), true);
+        conflict(&Effects::reads("/w"), &Effects::writes("/w/a"), true);
+        conflict(&Effects::writes("/w"), &Effects::reads("/w/a/b"), true);
+        conflict(&Effects::writes("/w/a"), &Effects::writes("/w/b"), false);
+        conflict(&Effects::writes("/w/app"), &Effects::writes("/w/app-evil"), false);
+    }
+
+    #[test]
+    fn the_unknown_and_a_change_of_directory_run_alone() {
+        conflict(&Effects::unknown(), &Effects::none(), true);
+        conflict(&Effects::changes("cwd"), &Effects::none(), true);
+        conflict(&Effects::changes("todos"), &Effects::reads("/w"), false);
+        conflict(&Effects::changes("todos"), &Effects::changes("todos"), true);
+    }
+
+    #[test]
+    fn two_names_of_one_file_conflict_once_their_target_is_known() {
+        let mut one = Effects::writes("/w/link");
+        one.paths_mut()[0].target = Some("/w/real".into());
+        conflict(&one, &Effects::writes("/w/real"), true);
+    }
+
+    #[test]
+    fn the_classes_follow_from_what_is_declared() {
+        assert_eq!(Effects::none().class(), Class::ReadOnly);
+        assert_eq!(Effects::reads("/a").class(), Class::ReadOnly);
+        assert_eq!(Effects::writes("/a").class(), Class::Write);
+        assert_eq!(Effects::unknown().class(), Class::Write);
+        assert_eq!(Effects::writes("/a").irreversible().class(), Class::Destructive);
+        assert!(Effects::reads("/a").is_concurrency_safe());
+        assert!(!Effects::writes("/a").is_concurrency_safe());
+        assert_eq!(Effects::writes("/a").reversal(), Reversal::Reversible);
+        assert_eq!(Effects::sends("a.org").reversal(), Reversal::Irreversible);
+    }
+
+    #[test]
+    fn a_person_reads_one_line() {
+        let effects = Effects::writes("/w/a.txt").and_host("docs.rs", Access::Read).and_unknown();
+        assert_eq!(effects.to_string(), "writes /w/a.txt, fetches from docs.rs, and more that is not known");
+        assert_eq!(Effects::none().to_string(), "touches nothing");
+    }
+}

@@ -1,0 +1,108 @@
+//! The compiled schema, and what can be asked of it.
+
+use std::{fmt, sync::OnceLock};
+
+use serde_json::Value;
+
+use crate::{
+    coerce::{self, Coercion},
+    document::Document,
+    example, strict,
+    validator::Validator,
+    violation::Violations,
+    words,
+};
+
+/// Deeper schemas are refused: compiling and validating recurse, and a stack is finite.
+const MAX_DEPTH: usize = 128;
+
+/// A schema, compiled once and shared by all calls of a tool.
+pub struct Checker {
+    validator: Validator,
+    document: Document,
+    example: OnceLock<Option<Value>>,
+}
+
+/// A value that the schema accepts, and what was changed to get there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The input, with the coercions made.
+    pub value: Value,
+    /// What was changed, in the order it was found; empty if the input was valid as it came.
+    pub coercions: Vec<Coercion>,
+}
+
+/// A schema that cannot be used. Its `Display` is for the author of the tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaError(String);
+
+impl Checker {
+    /// Compiles a schema strictly: an object that lists its `properties`, and says nothing about others, refuses them.
+    ///
+    /// The draft is the one that `$schema` names, else 2020-12. `format` is checked where the draft says so (up to
+    /// draft 7). A `$ref` to another document is an error, for nothing is ever fetched.
+    pub fn compile(schema: &Value) -> Result<Checker, SchemaError> {
+        if !is_shallow(schema, MAX_DEPTH) {
+            return Err(SchemaError(format!("the schema is nested deeper than {MAX_DEPTH} levels")));
+        }
+        Checker::compile_as_it_is(strict::closed(schema))
+    }
+
+    /// For conformance tests: exactly what the schema says, unknown keys included.
+    fn compile_as_it_is(schema: Value) -> Result<Checker, SchemaError> {
+        let validator = Validator::new(&schema).map_err(|err| SchemaError(words::cut(&err, 500)))?;
+        Ok(Checker { validator, document: Document::new(schema), example: OnceLock::new() })
+    }
+
+    /// Checks a call's input. What is valid comes back as it is; what is not is coerced where the schema leaves no
+    /// doubt, and otherwise explained.
+    pub fn check(&self, input: Value) -> Result<Checked, Violations> {
+        if self.validator.is_valid(&input) {
+            return Ok(Checked { value: input, coercions: Vec::new() });
+        }
+        let coerced = coerce::coerce(&self.validator, input);
+        if coerced.problems.is_empty() {
+            return Ok(Checked { value: coerced.value, coercions: coerced.coercions });
+        }
+        Err(Violations::explain(&coerced.problems, &self.document, &coerced.value))
+    }
+
+    /// Whether the value is valid as it is, without any coercion.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+
+    /// The smallest input that is valid: only what is required, taken from the schema's own constants, defaults and
+    /// examples where it has some. `None` if none could be made; what is given has been validated.
+    pub fn example(&self) -> Option<Value> {
+        let made = || example::smallest(&self.document, |value| self.is_valid(value));
+        self.example.get_or_init(made).clone()
+    }
+
+    pub(crate) fn document(&self) -> &Document {
+        &self.document
+    }
+}
+
+impl fmt::Debug for Checker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checker").field("schema", self.document.root()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the schema cannot be used: {}", self.0)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+/// Whether nothing in the value is nested deeper than `depth`.
+pub(crate) fn is_shallow(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(items) => depth > 0 && items.iter().all(|item| is_shallow(item, depth - 1)),
+        Value::Object(members) => depth > 0 && members.values().all(|member| is_shallow(member, depth - 1)),
+        _ => true,
+    }
+}

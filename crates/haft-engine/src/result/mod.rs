@@ -1,5 +1,16 @@
 //! What goes back to the model?
+//!
+//! A reply or a fault becomes a [`ToolResult`] of one shape; a text that is too large is put away and previewed. Not
+//! here: any API's JSON. Dialects write results at the very end.
 
 mod tool_result; // what a call became
+mod compose; //     from what a tool gave to what the model reads
+mod budget; //      how much of it the model gets
+mod preview; //     the head and the tail of a text
+mod store; //       where the whole is kept
 
+pub use budget::{Budget, size};
+pub(crate) use compose::{from_fault, from_reply};
+pub use preview::{Preview, preview};
+pub use store::{FileStore, ResultStore};
 pub use tool_result::{FaultFacts, Meta, ToolResult, Truncation};

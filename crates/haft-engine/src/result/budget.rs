@@ -1,0 +1,158 @@
+//! How much of a result the model gets.
+//!
+//! Over a tool's own limit, or over the budget of the turn (largest results first), the whole text goes to the result
+//! store and the model gets head and tail, the size, and a path.
+
+use std::{fmt::Write, mem, path::Path, sync::Arc};
+
+use haft_tool::{Block, Limit, SessionId};
+
+use super::{Preview, ResultStore, ToolResult, Truncation, preview};
+
+/// How much text goes back to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// For one result whose tool keeps the default limit. `None`: as the tool's spec says.
+    pub per_call: Option<usize>,
+    /// For all results of a turn together.
+    pub per_turn: usize,
+    /// For what is shown of a result that was cut.
+    pub preview: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { per_call: None, per_turn: 400 * 1024, preview: 8 * 1024 }
+    }
+}
+
+impl Budget {
+    fn limit(&self, tool: Limit) -> usize {
+        match (tool, self.per_call) {
+            (Limit::Unlimited, _) => usize::MAX,
+            (Limit::Bytes(limit), None) => limit,
+            (Limit::Bytes(limit), Some(setting)) => limit.min(setting),
+        }
+    }
+
+    /// Cuts one result down to its tool's limit.
+    pub(crate) async fn fit(
+        &self,
+        result: &mut ToolResult,
+        tool: Limit,
+        store: &dyn ResultStore,
+        session: &SessionId,
+    ) {
+        let limit = self.limit(tool);
+        if text_len(result) > limit {
+            spill(result, self.preview.min(limit), store, session).await;
+        }
+        if result.data.as_ref().is_some_and(|data| json_len(data) > limit) {
+            result.data = None;
+            result.meta.notes.insert("data".to_owned(), "left out: too large".into());
+        }
+    }
+
+    /// Cuts the largest results of a turn until all together fit.
+    pub(crate) async fn fit_turn(&self, results: &mut [ToolResult], store: &dyn ResultStore, session: &SessionId) {
+        let mut total: usize = results.iter().map(text_len).sum();
+        if total <= self.per_turn {
+            return;
+        }
+        let mut by_size: Vec<usize> = (0..results.len()).collect();
+        by_size.sort_by_key(|index| std::cmp::Reverse(text_len(&results[*index])));
+        for index in by_size {
+            let result = &mut results[index];
+            let before = text_len(result);
+            if total <= self.per_turn || before <= self.preview {
+                return;
+            }
+            if result.meta.truncated.is_none() {
+                spill(result, self.preview, store, session).await;
+                total = total - before + text_len(result);
+            }
+        }
+    }
+}
+
+fn text_len(result: &ToolResult) -> usize {
+    result.blocks.iter().filter_map(Block::as_text).map(str::len).sum()
+}
+
+/// The size of a value as JSON, without writing it anywhere.
+fn json_len(value: &serde_json::Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+/// Puts the whole text away and leaves a preview in its place.
+async fn spill(result: &mut ToolResult, room: usize, store: &dyn ResultStore, session: &SessionId) {
+    let blocks = Arc::new(mem::take(&mut result.blocks));
+    let kept = store.keep(session, &result.call, blocks.clone()).await;
+    let bytes: usize = blocks.iter().filter_map(Block::as_text).map(str::len).sum();
+
+    let mut text = String::with_capacity(room + 256);
+    let shown = match kept.as_deref() {
+        Ok(path) => show(&blocks, room, &stored_at(path), &mut text),
+        Err(err) => show(&blocks, room, &format!("the whole could not be kept: {err}"), &mut text),
+    };
+    result.blocks.push(Block::Text(text));
+    match Arc::try_unwrap(blocks) {
+        Ok(blocks) => result.blocks.extend(blocks.into_iter().filter(|block| block.as_text().is_none())),
+        // A store that still holds on to the blocks keeps the pictures; the text says where it is.
+        Err(_) => result.meta.notes.extend([("blocks".to_owned(), "kept by the store".into())]),
+    }
+    result.meta.truncated = Some(Truncation { bytes: bytes as u64, shown: shown as u64, path: kept.ok() });
+}
+
+fn stored_at(path: &Path) -> String {
+    format!("the whole is in {}; read parts of it with Read (offset, limit) or search it with Grep", path.display())
+}
+
+/// Writes the preview of several texts as if they were one; says how many bytes of them it shows.
+fn show(blocks: &[Block], room: usize, whereabouts: &str, out: &mut String) -> usize {
+    let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+    let total: usize = texts.iter().map(|text| text.len()).sum();
+    let (first, last) = match texts.as_slice() {
+        [] => return 0,
+        [only] => {
+            let Preview { head, tail, hidden_bytes, hidden_lines } = preview(only, room);
+            write_cut(out, head, tail, hidden_bytes, hidden_lines, whereabouts);
+            return head.len() + tail.len();
+        }
+        [first, .., last] => (preview(first, room * 2 / 3).head, preview(last, room / 3)),
+    };
+    let tail = if last.tail.is_empty() { last.head } else { last.tail };
+    write_cut(out, first, tail, total - first.len() - tail.len(), 0, whereabouts);
+    first.len() + tail.len()
+}
+
+fn write_cut(out: &mut String, head: &str, tail: &str, bytes: usize, lines: usize, whereabouts: &str) {
+    let lines = if lines > 0 { format!(", {lines} lines") } else { String::new() };
+    out.push_str(head);
+    // Writing to a String cannot fail.
+    let _ = write!(out, "\n[… {}{lines} hidden; {whereabouts} …]\n", size(bytes));
+    out.push_str(tail);
+}
+
+/// A size for people and models.
+pub fn size(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}

@@ -1,0 +1,114 @@
+//! Where the whole of a large result is kept.
+//!
+//! The model gets a preview and a path; the path must be one that Read and Grep accept. Here are the trait and plain
+//! files; stores for several machines implement the same trait elsewhere.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use haft_tool::{Block, BoxFuture, CallId, SessionId};
+
+/// Keeps results that are too large for the model.
+pub trait ResultStore: Send + Sync {
+    /// Keeps the text of the blocks and says where it is. The blocks are shared, not copied: an implementation
+    /// streams them.
+    fn keep(&self, session: &SessionId, call: &CallId, blocks: Arc<Vec<Block>>) -> BoxFuture<'_, io::Result<PathBuf>>;
+}
+
+/// Results as files below a directory, readable by their owner only.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    root: PathBuf,
+}
+
+impl FileStore {
+    /// A store below this directory, which is made when it is first needed.
+    pub fn new(root: impl Into<PathBuf>) -> FileStore {
+        FileStore { root: root.into() }
+    }
+}
+
+impl ResultStore for FileStore {
+    fn keep(&self, session: &SessionId, call: &CallId, blocks: Arc<Vec<Block>>) -> BoxFuture<'_, io::Result<PathBuf>> {
+        let directory = self.root.join(file_name(session.as_str()));
+        let name = file_name(call.as_str());
+        Box::pin(async move {
+            tokio::task::spawn_blocking(move || write(&directory, &name, &blocks)).await.map_err(io::Error::other)?
+        })
+    }
+}
+
+fn write(directory: &Path, name: &str, blocks: &[Block]) -> io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let (mut file, partial) = create(directory, name)?;
+    let written = blocks.iter().filter_map(Block::as_text).try_for_each(|text| file.write_all(text.as_bytes()));
+    // Under its real name only when it is whole: a half result must not look like a result.
+    let path = partial.with_extension("txt");
+    match written.and_then(|()| fs::rename(&partial, &path)) {
+        Ok(()) => Ok(path),
+        Err(err) => {
+            // The disk is full, most likely; the rest of the partial file helps nobody.
+            let _ = fs::remove_file(&partial);
+            Err(err)
+        }
+    }
+}
+
+/// A new file. Ids may come again, and the earlier result may still be wanted.
+fn create(directory: &Path, name: &str) -> io::Result<(File, PathBuf)> {
+    for attempt in 0..10_000 {
+        let stem = if attempt == 0 { name.to_owned() } else { format!("{name}-{attempt}") };
+        if directory.join(&stem).with_extension("txt").exists() {
+            continue;
+        }
+        let path = directory.join(stem).with_extension("partial");
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, path)),
+        }
+    }
+    Err(io::Error::other("too many results of this name"))
+}
+
+/// Ids come from models and users: what could mean something to a file system is replaced.
+fn file_name(id: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = id.chars().take(100).map(safe).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_result_is_kept_whole_for_its_owner_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FileStore::new(dir.path().join("results"));
+        let blocks = Arc::new(vec![Block::Text("one\n".into()), Block::Text("two\n".into())]);
+        let path = store.keep(&"s".into(), &"call".into(), blocks.clone()).await.unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let again = store.keep(&"s".into(), &"call".into(), blocks).await.unwrap();
+        assert_ne!(path, again);
+    }
+
+    #[tokio::test]
+    async fn an_id_cannot_lead_out_of_the_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FileStore::new(dir.path());
+        let blocks = Arc::new(vec![Block::Text("x".into())]);
+        for id in ["../../x", "/etc/passwd", "", "..", "a\0b", &"x".repeat(1000)] {
+            let path = store.keep(&id.into(), &id.into(), blocks.clone()).await.unwrap();
+            assert!(path.starts_with(dir.path()), "{}", path.display());
+            assert_eq!(path.components().filter(|part| part.as_os_str() == "..").count(), 0);
+        }
+    }
+}

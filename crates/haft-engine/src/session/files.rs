@@ -1,0 +1,147 @@
+//! The one door to the file system.
+//!
+//! A tool opens paths here and nowhere else. The door knows what the call declared and was permitted, looks at what it
+//! really opened, and hands out that descriptor: the file that was judged is the file that is used, whatever somebody
+//! swapped in between.
+
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io,
+    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use haft_tool::{Access, Effects, Fault, Files, Refusal};
+use rustix::fs::OFlags;
+
+use super::locate::locate;
+
+/// File access for one call: what its effects declared, at the places that were judged.
+#[derive(Debug)]
+pub(crate) struct DeclaredFiles {
+    readable: Vec<PathBuf>,
+}
+
+impl DeclaredFiles {
+    pub(crate) fn new(effects: &Effects) -> DeclaredFiles {
+        // Whoever may write a file may look at it first.
+        let places = effects.paths().iter().filter(|effect| matches!(effect.access, Access::Read | Access::Write));
+        DeclaredFiles { readable: places.map(|effect| effect.place().to_owned()).collect() }
+    }
+
+    /// Refuses a real place that the call did not declare.
+    fn permit(&self, path: &Path, real: &Path) -> Result<(), Fault> {
+        if self.readable.iter().any(|place| real.starts_with(place)) {
+            return Ok(());
+        }
+        Err(Fault::denied(
+            Refusal::Boundary,
+            format!("{} is not what this call was permitted to touch", path.display()),
+        ))
+    }
+
+    fn place(&self, path: &Path) -> Result<PathBuf, Fault> {
+        let real = locate(path).map_err(|err| Fault::io("find", path, err))?;
+        self.permit(path, &real)?;
+        Ok(real)
+    }
+}
+
+impl Files for DeclaredFiles {
+    fn open(&self, path: &Path) -> Result<File, Fault> {
+        let real = self.place(path)?;
+        let cannot = |err| Fault::io("read", path, err);
+        // Non-blocking, so that opening a FIFO returns; no terminal becomes ours; the last link was resolved already.
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        let file =
+            OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&real).map_err(cannot)?;
+        let metadata = file.metadata().map_err(cannot)?;
+        if metadata.is_dir() {
+            return Err(cannot(io::ErrorKind::IsADirectory.into()));
+        }
+        if !metadata.is_file() {
+            return Err(cannot(io::Error::other("it is not a regular file")));
+        }
+        self.permit(path, &opened(&file).map_err(cannot)?)?;
+        Ok(file)
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault> {
+        match fs::symlink_metadata(self.place(path)?) {
+            Ok(metadata) => Ok(Some(metadata)),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(Fault::io("look at", path, err)),
+        }
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
+        let cannot = |err| Fault::io("list", path, err);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.place(path)?).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            match entry.metadata() {
+                Ok(metadata) => found.push((PathBuf::from(entry.file_name()), metadata)),
+                // Gone between the listing and the look: it is simply not there.
+                Err(err) if err.kind() == io::ErrorKind::NotFound => {}
+                Err(err) => return Err(cannot(err)),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What a descriptor really is, asked of the kernel.
+fn opened(file: &File) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read, os::unix::fs::symlink};
+
+    use super::*;
+
+    fn door(effects: Effects) -> DeclaredFiles {
+        let mut effects = effects;
+        let targets: Vec<_> = effects.paths().iter().map(|effect| locate(&effect.path).unwrap()).collect();
+        crate::session::locate::fill(&mut effects, targets);
+        DeclaredFiles::new(&effects)
+    }
+
+    #[test]
+    fn what_was_declared_opens_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mine, other) = (dir.path().join("mine"), dir.path().join("other"));
+        fs::write(&mine, "hello").unwrap();
+        fs::write(&other, "secret").unwrap();
+        let door = door(Effects::reads(&mine));
+        let mut text = String::new();
+        door.open(&mine).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello");
+        assert_eq!(door.open(&other).unwrap_err().refusal(), Some(Refusal::Boundary));
+        assert_eq!(door.metadata(&other).unwrap_err().refusal(), Some(Refusal::Boundary));
+    }
+
+    #[test]
+    fn a_file_swapped_for_a_link_after_the_check_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mine, other) = (dir.path().join("mine"), dir.path().join("other"));
+        fs::write(&mine, "hello").unwrap();
+        fs::write(&other, "secret").unwrap();
+        let door = door(Effects::reads(&mine));
+        fs::remove_file(&mine).unwrap();
+        symlink(&other, &mine).unwrap();
+        assert_eq!(door.open(&mine).unwrap_err().refusal(), Some(Refusal::Boundary));
+    }
+
+    #[test]
+    fn pipes_and_devices_do_not_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        for path in [fifo.as_path(), Path::new("/dev/zero")] {
+            let fault = door(Effects::reads(path)).open(path).unwrap_err();
+            assert!(fault.message().contains("not a regular file"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a path really is.
+//!
+//! Rules are judged on the real place, so every link on the way is followed here, one component after the other, also
+//! where the last components do not exist yet. Nothing is decided lexically: `d/../x` with `d` a link to `/out` is
+//! `/x`. What cannot be resolved is an error, never the path as it was written.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+use haft_tool::{Effects, Fault};
+
+/// Links on the way to one path, as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// Fills in what the paths of the effects really are. Blocks on the file system.
+pub(crate) fn locate_all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
+    paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect()
+}
+
+/// Finds the targets of all paths without blocking an async thread.
+pub(crate) async fn locate_effects(effects: &mut Effects) -> Result<(), Fault> {
+    if effects.paths().is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<PathBuf> = effects.paths().iter().map(|effect| effect.path.clone()).collect();
+    let located = tokio::task::spawn_blocking(move || locate_all(&paths)).await;
+    let targets = located.map_err(|err| Fault::failed("the paths could not be resolved").with_source(err))??;
+    fill(effects, targets);
+    Ok(())
+}
+
+/// Notes the targets that [`locate_all`] found, in the same order.
+pub(crate) fn fill(effects: &mut Effects, targets: Vec<PathBuf>) {
+    for (effect, target) in effects.paths_mut().iter_mut().zip(targets) {
+        effect.target = Some(target);
+    }
+}
+
+fn unresolvable(path: &Path, err: io::Error) -> Fault {
+    Fault::rejected(format!("the path {} cannot be resolved: {err}", path.display())).with_source(err)
+}
+
+/// The real place of an absolute path.
+pub fn locate(path: &Path) -> io::Result<PathBuf> {
+    if !path.is_absolute() {
+        return Err(io::Error::other("it is not absolute"));
+    }
+    let mut real = PathBuf::from("/");
+    let mut ahead: Vec<Part> = parts(path);
+    let mut links = 0;
+    let mut missing = false;
+    while let Some(part) = ahead.pop() {
+        match part {
+            Part::Root => real = PathBuf::from("/"),
+            Part::Up if missing => return Err(io::Error::other("`..` follows something that does not exist")),
+            // `real` has no links in it, so its parent is what `..` means.
+            Part::Up => drop(real.pop()),
+            Part::Name(name) => {
+                real.push(&name);
+                if missing {
+                    continue;
+                }
+                match fs::symlink_metadata(&real) {
+                    Ok(metadata) if metadata.is_symlink() => {
+                        links += 1;
+                        if links > MOST_LINKS {
+                            return Err(io::Error::other("too many links"));
+                        }
+                        let target = fs::read_link(&real)?;
+                        real.pop();
+                        ahead.extend(parts(&target));
+                    }
+                    Ok(_) => {}
+                    Err(err) if err.kind() == io::ErrorKind::NotFound => missing = true,
+                    Err(err) => return Err(err),
+                }
+            }
+        }
+    }
+    Ok(real)
+}
+
+enum Part {
+    Root,
+    Up,
+    Name(OsString),
+}
+
+/// The components, last one first.
+fn parts(path: &Path) -> Vec<Part> {
+    path.components()
+        .rev()
+        .filter_map(|component| match component {
+            Component::Prefix(_) | Component::CurDir => None,
+            Component::RootDir => Some(Part::Root),
+            Component::ParentDir => Some(Part::Up),
+            Component::Normal(name) => Some(Part::Name(name.to_owned())),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(root.join("ws/src")).unwrap();
+        fs::create_dir_all(root.join("out/deep")).unwrap();
+        fs::write(root.join("out/secret"), "").unwrap();
+        symlink(root.join("out/deep"), root.join("ws/link")).unwrap();
+        symlink("../out/new", root.join("ws/dangling")).unwrap();
+        symlink("loop", root.join("ws/loop")).unwrap();
+        (dir, root)
+    }
+
+    #[track_caller]
+    fn check(path: &str, expected: Result<&str, &str>) {
+        let (_dir, root) = tree();
+        let located = locate(&root.join("ws").join(path));
+        let located = located.map(|real| real.strip_prefix(&root).unwrap().display().to_string());
+        assert_eq!(located.map_err(|err| err.to_string()), expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn a_parent_step_after_a_link_leads_out() {
+        check("link/../secret", Ok("out/secret"));
+        check("src/../src", Ok("ws/src"));
+    }
+
+    #[test]
+    fn what_does_not_exist_yet_lies_where_it_would_be_made() {
+        check("src/new/file", Ok("ws/src/new/file"));
+        check("link/new", Ok("out/deep/new"));
+        check("dangling", Ok("out/new"));
+        check("dangling/x", Ok("out/new/x"));
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_is_an_error() {
+        check("loop", Err("too many links"));
+        check("missing/../x", Err("`..` follows something that does not exist"));
+        assert!(locate(Path::new("relative")).is_err());
+        assert!(locate(Path::new("/etc/hosts/x")).is_err());
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     coerce::{self, Coercion},
     document::Document,
-    example, strict,
+    effort, example, strict,
     validator::Validator,
     violation::Violations,
     words,
@@ -44,6 +44,9 @@ impl Checker {
     pub fn compile(schema: &Value) -> Result<Checker, SchemaError> {
         if !is_shallow(schema, MAX_DEPTH) {
             return Err(SchemaError(format!("the schema is nested deeper than {MAX_DEPTH} levels")));
+        }
+        if !effort::is_bounded(schema) {
+            return Err(SchemaError("its definitions are endless when they are written out".to_owned()));
         }
         Checker::compile_as_it_is(strict::closed(schema))
     }
@@ -104,5 +107,63 @@ pub(crate) fn is_shallow(value: &Value, depth: usize) -> bool {
         Value::Array(items) => depth > 0 && items.iter().all(|item| is_shallow(item, depth - 1)),
         Value::Object(members) => depth > 0 && members.values().all(|member| is_shallow(member, depth - 1)),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, path::Path};
+
+    use super::*;
+
+    /// The official JSON-Schema-Test-Suite is not kept here. `HAFT_JSON_SCHEMA_SUITE` is the folder of its drafts.
+    #[test]
+    fn the_official_suite_holds_where_it_is_at_hand() {
+        let Some(suite) = env::var_os("HAFT_JSON_SCHEMA_SUITE") else { return };
+        let mut failures = Vec::new();
+        for (draft, address) in [
+            ("draft7", "http://json-schema.org/draft-07/schema#"),
+            ("draft2019-09", "https://json-schema.org/draft/2019-09/schema"),
+            ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
+        ] {
+            let mut count = 0;
+            for file in fs::read_dir(Path::new(&suite).join(draft)).expect("the suite is there") {
+                let path = file.expect("readable").path();
+                if path.extension().is_some_and(|extension| extension == "json") {
+                    count += run(&path, address, &mut failures);
+                }
+            }
+            println!("{draft}: {count} tests, {} failures so far", failures.len());
+        }
+        assert!(failures.is_empty(), "{}\n{} in all", failures.join("\n"), failures.len());
+    }
+
+    /// Runs one file, but for groups that need another document.
+    fn run(path: &Path, address: &str, failures: &mut Vec<String>) -> usize {
+        let text = fs::read_to_string(path).expect("readable");
+        let groups: Vec<Value> = serde_json::from_str(&text).expect("the suite is JSON");
+        let mut count = 0;
+        for group in groups.iter().filter(|group| !group.to_string().contains("localhost:1234")) {
+            let mut schema = group["schema"].clone();
+            if let Some(members) = schema.as_object_mut() {
+                members.entry("$schema").or_insert_with(|| address.into());
+            }
+            let strict = Checker::compile(&schema);
+            let checker = Checker::compile_as_it_is(schema);
+            for test in group["tests"].as_array().expect("a group has tests") {
+                count += 1;
+                let found = checker
+                    .as_ref()
+                    .map(|checker| checker.is_valid(&test["data"]))
+                    .map_err(SchemaError::clone);
+                if found.as_ref().ok() != test["valid"].as_bool().as_ref() {
+                    failures.push(format!(
+                        "{path:?} {} / {}: {found:?}",
+                        group["description"], test["description"]
+                    ));
+                }
+            }
+        }
+        count
     }
 }

@@ -30,6 +30,7 @@
 mod parse; //      is it JSON at all? if not, where did it break?
 mod checker; //    the compiled schema, and what can be asked of it
 mod strict; //     which objects refuse unknown keys?
+mod effort; //     how much work may one check be?
 mod document; //   finding one's way in a schema: pointers, references, places
 mod validator; //  what is wrong with the value? the only module that knows the validator crate
 mod coerce; //     what can be repaired without guessing?

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     checker::Checker,
     document::{Alternatives, Document},
-    violation::Violations,
+    violation::{NO_SUCH_KEY, Violations},
     words,
 };
 
@@ -49,8 +49,8 @@ impl Violations {
         for violation in self.list.iter().take(5) {
             let what = if violation.path.is_empty() { "the input" } else { &violation.path };
             match (violation.expected.as_str(), &violation.hint) {
-                ("no such key", Some(hint)) => write!(text, "\n- remove `{what}`: {hint}"),
-                ("no such key", None) => write!(text, "\n- remove `{what}`"),
+                (NO_SUCH_KEY, Some(hint)) => write!(text, "\n- remove `{what}`: {hint}"),
+                (NO_SUCH_KEY, None) => write!(text, "\n- remove `{what}`"),
                 (expected, _) => write!(text, "\n- `{what}` must be {expected}"),
             }
             .ok();

@@ -7,8 +7,10 @@
 use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{Draft, PatternOptions, ValidationError};
+use jsonschema::{Draft, Keyword, PatternOptions, ValidationError};
 use serde_json::Value;
+
+use crate::effort;
 
 /// Steps of the backtracking engine per match: some milliseconds.
 const BACKTRACK_LIMIT: usize = 100_000;
@@ -39,6 +41,10 @@ pub(crate) enum Kind {
     /// No alternative accepts the value; what each has against it.
     NoAlternative(Vec<Vec<Problem>>),
     SeveralAlternatives,
+    /// The name of a key is not accepted.
+    KeyName,
+    /// The value is not valid, but it would take too long to find out why.
+    Costly,
     Other,
 }
 
@@ -47,7 +53,12 @@ impl Validator {
         let linear = PatternOptions::regex().size_limit(PATTERN_SIZE_LIMIT);
         let backtracking =
             PatternOptions::fancy_regex().size_limit(PATTERN_SIZE_LIMIT).backtrack_limit(BACKTRACK_LIMIT);
-        let options = || jsonschema::options().offline().with_draft(draft(schema));
+        let metered = effort::metered(schema);
+        let schema = metered.as_ref().unwrap_or(schema);
+        let options = || {
+            let options = jsonschema::options().offline().with_draft(draft(schema));
+            options.with_keyword(effort::STEP, |_, _, _| Ok(Box::new(Step)))
+        };
         options()
             .with_pattern_options(linear)
             .build(schema)
@@ -61,7 +72,23 @@ impl Validator {
     }
 
     pub(crate) fn problems(&self, value: &Value) -> Vec<Problem> {
-        self.0.iter_errors(value).map(|err| problem(&err)).collect()
+        let costly = || vec![Problem { at: String::new(), keyword: String::new(), kind: Kind::Costly }];
+        effort::bounded(|| self.0.iter_errors(value).map(|err| problem(&err)).collect())
+            .unwrap_or_else(costly)
+    }
+}
+
+/// Accepts everything, and counts while errors are collected.
+struct Step;
+
+impl<'i> Keyword<'i> for Step {
+    fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
+        effort::step();
+        Ok(())
+    }
+
+    fn is_valid(&self, _: &'i Value) -> bool {
+        true
     }
 }
 
@@ -95,6 +122,7 @@ fn kind(kind: &ValidationErrorKind) -> Kind {
             Kind::NoAlternative(context.iter().map(|errors| errors.iter().map(problem).collect()).collect())
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => Kind::SeveralAlternatives,
+        ValidationErrorKind::PropertyNames { .. } => Kind::KeyName,
         _ => Kind::Other,
     }
 }

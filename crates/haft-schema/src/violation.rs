@@ -24,6 +24,9 @@ const MAX_LISTED: usize = 20;
 /// Keys that are named where none is near.
 const MAX_KEYS: usize = 20;
 
+/// What is expected where a key is unknown.
+pub(crate) const NO_SUCH_KEY: &str = "no such key";
+
 /// Everything that is wrong with an input. `message` makes the text for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations {
@@ -88,7 +91,10 @@ impl fmt::Display for Violation {
             "" => write!(f, "the input")?,
             path => write!(f, "`{path}`")?,
         }
-        write!(f, ": expected {}, got {}", self.expected, self.got)?;
+        match self.expected.as_str() {
+            NO_SUCH_KEY => write!(f, ": no such key, got {}", self.got)?,
+            expected => write!(f, ": expected {expected}, got {}", self.got)?,
+        }
         match &self.hint {
             Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
@@ -159,7 +165,7 @@ impl Explanation<'_> {
         let got = object.and_then(|object| object.get(name)).map_or("nothing".to_owned(), words::value);
         let violation = Violation {
             path: words::member(&self.path(problem), name),
-            expected: "no such key".to_owned(),
+            expected: NO_SUCH_KEY.to_owned(),
             got,
             hint: self
                 .document
@@ -228,6 +234,9 @@ fn expected(problem: &Problem, document: &Document) -> String {
     if document.at(&problem.keyword) == Some(&Value::Bool(false)) {
         return "nothing at all".to_owned();
     }
+    if matches!(problem.kind, Kind::Costly) {
+        return format!("{} that is nested less deeply", words::schema(document, document.root()));
+    }
     let keyword = problem.keyword.rsplit('/').next().unwrap_or_default();
     let inner =
         || document.at(&problem.keyword).map_or("a value".to_owned(), |node| words::schema(document, node));
@@ -235,10 +244,12 @@ fn expected(problem: &Problem, document: &Document) -> String {
         (_, None) => bare(&problem.kind, keyword),
         ("not", _) => format!("anything but {}", inner()),
         ("contains", _) => format!("an array with an item that is {}", inner()),
-        ("propertyNames", _) => format!("only keys that are {}", inner()),
         ("additionalItems" | "unevaluatedItems", _) => "fewer items".to_owned(),
         ("oneOf", Some(node)) if matches!(problem.kind, Kind::SeveralAlternatives) => {
             format!("only one of these, not several at once: {}", words::schema(document, node))
+        }
+        (_, Some(node)) if matches!(problem.kind, Kind::KeyName) => {
+            format!("keys that are {}", words::schema(document, node))
         }
         (_, Some(node)) => words::schema(document, node),
     }

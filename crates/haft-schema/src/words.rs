@@ -249,7 +249,7 @@ impl Phrases<'_> {
         let limits = span(place.number("minItems"), place.number("maxItems"), "items");
         let unique =
             if place.get("uniqueItems") == Some(&Value::Bool(true)) { " without repetition" } else { "" };
-        format!("an array{of}{limits}{unique}")
+        format!("an array{limits}{of}{unique}")
     }
 
     /// "of strings" where a plural says it all.
@@ -272,7 +272,7 @@ impl Phrases<'_> {
         let required = place.0.iter().flat_map(|part| list(part, "required")).filter_map(Value::as_str);
         let keys = names(required, MAX_LISTED);
         let limits = span(place.number("minProperties"), place.number("maxProperties"), "keys");
-        if keys.is_empty() { limits } else { format!(" with {keys}{limits}") }
+        if keys.is_empty() { limits } else { format!("{limits} with {keys}") }
     }
 }
 
@@ -312,10 +312,10 @@ fn number_limits(place: &Place<'_>) -> String {
 fn span(least: Option<String>, most: Option<String>, what: &str) -> String {
     match (least, most) {
         (None, None) => String::new(),
-        (Some(least), None) => format!(" of at least {least} {what}"),
-        (None, Some(most)) => format!(" of at most {most} {what}"),
-        (Some(least), Some(most)) if least == most => format!(" of exactly {least} {what}"),
-        (Some(least), Some(most)) => format!(" of {least} to {most} {what}"),
+        (Some(least), None) => format!(" ({least} or more {what})"),
+        (None, Some(most)) => format!(" (at most {most} {what})"),
+        (Some(least), Some(most)) if least == most => format!(" (exactly {least} {what})"),
+        (Some(least), Some(most)) => format!(" ({least} to {most} {what})"),
     }
 }
 
@@ -335,7 +335,7 @@ mod tests {
         check(json!({ "type": "integer", "minimum": 1 }), "an integer ≥ 1");
         check(json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 9.5 }), "a number > 0 and ≤ 9.5");
         check(json!({ "type": "integer", "multipleOf": 5 }), "an integer, a multiple of 5");
-        check(json!({ "type": "string", "minLength": 1 }), "a string of at least 1 characters");
+        check(json!({ "type": "string", "minLength": 1 }), "a string (1 or more characters)");
         check(json!({ "type": "string", "format": "date" }), "a string in the format `date`");
         check(json!({ "type": "boolean" }), "true or false");
         check(json!({ "enum": ["a", "b", 3] }), "one of \"a\", \"b\", 3");
@@ -358,7 +358,7 @@ mod tests {
     fn arrays_and_objects_say_what_is_in_them() {
         check(
             json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
-            "an array of strings of at least 1 items",
+            "an array (1 or more items) of strings",
         );
         check(
             json!({ "type": "array", "items": { "enum": ["a", "b"] } }),

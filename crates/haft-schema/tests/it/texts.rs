@@ -47,8 +47,8 @@ fn the_first_text_names_everything_that_is_wrong() {
     Tool: the input is not valid. Nothing was run.
     - `limit`: expected an integer ≥ 1, got the string "many"
     - `mode`: expected one of "text", "bytes", got the string "byte"; did you mean "bytes"?
-    - `file_pth`: expected no such key, got the string "a.rs"; did you mean `file_path`?
-    - `color`: expected no such key, got the integer 1; accepted keys: `file_path`, `limit`, `mode`
+    - `file_pth`: no such key, got the string "a.rs"; did you mean `file_path`?
+    - `color`: no such key, got the integer 1; accepted keys: `file_path`, `limit`, `mode`
     - `file_path`: expected a string (required), got nothing
     The smallest valid input: {"file_path":"…"}
     "#);
@@ -80,7 +80,7 @@ fn a_nested_failure_is_told_with_its_path_and_its_keys() {
     Tool: the input is not valid. Nothing was run.
     - `edits[1].line`: expected an integer (required), got nothing
     - `edits[1].text`: expected a string, got the integer 5; write it as "5"
-    - `edits[1].lineNumber`: expected no such key, got the integer 2; did you mean `line`?
+    - `edits[1].lineNumber`: no such key, got the integer 2; did you mean `line`?
     The smallest valid input: {"path":"…","edits":[{"line":0,"text":"…"}]}
     "#);
     insta::assert_snapshot!(violations(&checker, input).message("Edit", &checker, 1), @r#"
@@ -90,7 +90,7 @@ fn a_nested_failure_is_told_with_its_path_and_its_keys() {
     - remove `edits[1].lineNumber`: did you mean `line`?
     The keys, and no others:
     - `path` (required): a string
-    - `edits` (required): an array of objects with `line`, `text` of at least 1 items
+    - `edits` (required): an array (1 or more items) of objects with `line`, `text`
     The keys of `edits[1]`, and no others:
     - `line` (required): an integer
     - `text` (required): a string
@@ -147,7 +147,7 @@ fn a_tool_without_arguments_says_so() {
     let checker = compile(&json!({ "type": "object", "properties": {} }));
     insta::assert_snapshot!(first(&checker, json!({ "reason": "because" })), @r#"
     Tool: the input is not valid. Nothing was run.
-    - `reason`: expected no such key, got the string "because"; no keys are accepted
+    - `reason`: no such key, got the string "because"; no keys are accepted
     The smallest valid input: {}
     "#);
 }
@@ -176,7 +176,7 @@ fn the_rarer_keywords_are_worded() {
     let check = |keyword: Value, input: Value| violations(&compile(&keyword), input).list[0].to_string();
     insta::assert_snapshot!(check(json!({ "not": { "type": "string" } }), json!("a")), @r#"the input: expected anything but a string, got the string "a""#);
     insta::assert_snapshot!(check(json!({ "contains": { "type": "integer" } }), json!(["a"])), @r#"the input: expected an array with an item that is an integer, got the array ["a"]"#);
-    insta::assert_snapshot!(check(json!({ "propertyNames": { "pattern": "^[a-z]+$" } }), json!({ "A": 1 })), @r#"the input: expected a string that matches `^[a-z]+$`, got the object {"A":1}"#);
+    insta::assert_snapshot!(check(json!({ "propertyNames": { "pattern": "^[a-z]+$" } }), json!({ "A": 1 })), @r#"the input: expected keys that are a string that matches `^[a-z]+$`, got the object {"A":1}"#);
     insta::assert_snapshot!(check(json!({ "prefixItems": [true], "items": false }), json!([1, 2])), @"`[1]`: expected nothing at all, got the integer 2");
     insta::assert_snapshot!(check(json!({ "oneOf": [{ "type": "integer" }, { "type": "number" }] }), json!(1)), @"the input: expected only one of these, not several at once: an integer or a number, got the integer 1");
     insta::assert_snapshot!(check(json!({ "type": "array", "uniqueItems": true }), json!([1, 1])), @"the input: expected an array without repetition, got the array [1,1]");

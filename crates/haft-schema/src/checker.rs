@@ -157,10 +157,12 @@ mod tests {
                     .map(|checker| checker.is_valid(&test["data"]))
                     .map_err(SchemaError::clone);
                 if found.as_ref().ok() != test["valid"].as_bool().as_ref() {
-                    failures.push(format!(
-                        "{path:?} {} / {}: {found:?}",
-                        group["description"], test["description"]
-                    ));
+                    failures.push(format!("{path:?} {}: {found:?}", test["description"]));
+                }
+                if let Ok(strict) = &strict {
+                    let accepts_more = strict.is_valid(&test["data"]) && found == Ok(false);
+                    assert!(!accepts_more, "{path:?} {}: strictness accepts more", test["description"]);
+                    let _ = strict.check(test["data"].clone()).map_err(|found| found.message("T", strict, 1));
                 }
             }
         }

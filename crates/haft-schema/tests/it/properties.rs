@@ -70,7 +70,7 @@ fn any_type() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn a_valid_value_is_never_changed(schema in any_schema(), value in any_value()) {

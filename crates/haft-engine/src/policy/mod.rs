@@ -1,1 +1,70 @@
 //! May this call run?
+//!
+//! [`Policy::compile`] turns rule texts into matchers once; [`Policy::decide`] answers for one call with
+//! *allow*, *ask* or *deny* and a [`Trace`] that says why; [`permit`](permit()) asks the person where that is the
+//! answer and gives out the [`Permit`] without which nothing runs. Deciding is pure: no I/O, no clock, no environment.
+//! What a path really is after links stands in [`PathEffect::target`](haft_tool::PathEffect::target) already.
+//!
+//! # Rules
+//! | rule | covers |
+//! |---|---|
+//! | `MyTool`, `MyTool(*)` | every call of that tool |
+//! | `mcp__github`, `mcp__github__*` | every tool of that server; a final `*` works in any name, `*` alone is every tool |
+//! | `Read`, `Edit` | besides the tool of that name: every path that any call reads, or writes |
+//! | `Read(src/**)`, `Edit(src/**)` | these paths, in any call: shell commands and redirections included |
+//! | `Write(src/**)` | these paths, in calls of that tool only |
+//! | `Bash(git diff:*)`, `Bash(npm run test)` | these words and anything after them; exactly these words |
+//! | `WebFetch(domain:docs.rs)` | fetching from that host, in any call; `domain:*.example.com` is one or more labels in front |
+//!
+//! Paths: `//x` is from the root of the file system, `~/x` from the home, `/x` and `x` from the root of the workspace.
+//! A pattern is anchored: `Read(.env)` is that one file, `Read(**/.env)` is a file of that name anywhere below. `*` and
+//! `?` stay within a name, `**` crosses directories, `[ab]` and `{a,b}` choose, `\` takes the next character as it is.
+//! A path without a wildcard in its last name also covers what is below it; a deny or an ask always does.
+//!
+//! Deny and ask rules hold if they match *any* part of a call, a path by its spelling or by its target, a program by its
+//! base name. An allow needs *every* part covered, by some rule or by the defaults, a path by its target, a program as it
+//! is written. What is not known is never covered by a path, a host or a command: only a rule for the whole tool does it.
+//!
+//! # Order
+//! Refusals come first, then questions, then permissions, so that one more deny or ask rule can never permit anything.
+//!
+//! | # | stage | answer |
+//! |---|---|---|
+//! | 1 | a deny rule matches | deny |
+//! | 2 | the tool wants a role that the caller lacks | deny |
+//! | 3 | a path is not absolute: an earlier stage is broken | deny |
+//! | 4 | mode `plan` and the call is not read-only | deny |
+//! | 5 | an ask rule matches | ask |
+//! | 6 | it writes a file that is code, or would lose a system, a home or a repository ([`protected`]), and no allow rule names that very path | ask |
+//! | 7 | mode `bypass` | allow |
+//! | 8 | an allow rule covers the whole call, or rules and defaults cover every part of it | allow |
+//! | 9 | everything else | ask; in mode `dont-ask`: deny |
+//!
+//! The defaults of stage 8 cover a read inside the workspace, a command that is known to be read-only, the session's own state,
+//! and in mode `accept-edits` a reversible write inside the workspace. They never cover a tool of a server
+//! ([`Request::external`]): what it says of itself can get it refused, not permitted.
+//!
+//! Not here: layers of settings, hooks, a classifier, trust. They stand before and after these stages.
+
+mod mode; //       how much is asked
+mod rule; //       one rule, parsed
+mod rules; //      all rules, compiled
+mod decide; //     the order above
+mod trace; //      why
+mod permit; //     the proof, and the person who is asked
+mod suggest; //    the narrowest rule that would allow a call
+pub mod protected; // files that are code
+mod names; //      matchers: names of tools,
+mod paths; //      paths,
+mod hosts; //      hosts,
+mod commands; //   and commands
+#[cfg(test)]
+mod tests;
+
+pub use decide::{Decision, Request, Verdict};
+pub use mode::{Mode, UnknownMode};
+pub use permit::{Answer, Asker, Call, Grants, Nobody, Permit, Question, Refused, Warrant, permit};
+pub use rule::{Rule, SyntaxError};
+pub use rules::{Bases, Origin, Policy, RuleError, Rules};
+pub use suggest::narrowest_rule;
+pub use trace::{Step, Trace};

@@ -1,0 +1,389 @@
+//! The decision about one call: one look at its parts, then the stages in their order.
+//!
+//! The order is the table at the head of the [module](super). A stage that answers is a [`Finding`]; the first decides, the
+//! second is what would have decided otherwise.
+
+use std::{fmt, iter, path::Path};
+
+use haft_tool::{Access, Caller, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec};
+use serde::Serialize;
+
+use super::{
+    mode::Mode,
+    paths::{Seen, bytes},
+    protected,
+    rule::BASH,
+    rules::{Hits, Patterns, Policy, RuleId},
+    trace::Trace,
+};
+
+/// One call, as far as it matters for whether it may run.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The tool's name in the pool.
+    pub tool: &'a str,
+    /// Its other names. A rule for one of them is a rule for the tool.
+    pub aliases: &'a [&'a str],
+    /// What is fixed about it.
+    pub spec: &'a Spec,
+    /// What the call is going to do, its paths with their targets.
+    pub effects: &'a Effects,
+    /// The mode of the session.
+    pub mode: Mode,
+    /// The root of the workspace, free of links.
+    pub workspace: &'a Path,
+    /// Who is behind the session.
+    pub caller: &'a Caller,
+    /// Whether the tool is a server's: what it says of itself does not permit anything.
+    pub external: bool,
+}
+
+/// The three answers. Later ones are stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// A person must say so.
+    Ask,
+    /// It may not.
+    Deny,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Allow => "allow",
+            Verdict::Ask => "ask",
+            Verdict::Deny => "deny",
+        })
+    }
+}
+
+/// The answer about a call, and why.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Who says no, if it is a denial.
+    pub refusal: Option<Refusal>,
+    /// Why.
+    pub trace: Trace,
+}
+
+/// What a stage answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Finding {
+    pub(super) verdict: Verdict,
+    pub(super) cause: Cause,
+    pub(super) part: Part,
+}
+
+/// Why a stage answers so.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Cause {
+    /// A rule matches.
+    Rule(RuleId),
+    /// The caller has none of the roles.
+    Role,
+    /// A path is not absolute.
+    RelativePath,
+    /// Plan mode, and not read-only.
+    PlanMode,
+    /// A protected place, and what it is.
+    Protected(&'static str),
+    /// Bypass mode.
+    Bypass,
+    /// Accept-edits mode, and all writes are inside the workspace.
+    AcceptEdits,
+    /// Nothing but reads inside the workspace, if anything.
+    Harmless,
+    /// No rule covers a read outside the workspace,
+    ReadOutside,
+    /// a write,
+    Write,
+    /// a host,
+    Host,
+    /// a command,
+    Command,
+    /// something that cannot be taken back,
+    Irreversible,
+    /// a server's tool,
+    External,
+    /// or what is not known.
+    Unknown,
+    /// A rule allows the tool, but what is not known may fall under this one.
+    Doubt(RuleId),
+}
+
+/// The part of a call that a finding speaks of: an index into the effects.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Part {
+    Whole,
+    Path(usize),
+    Host(usize),
+    Command(usize),
+}
+
+impl Policy {
+    /// Decides about a call. Pure, and without allocation for calls that the defaults allow.
+    pub fn decide(&self, request: &Request<'_>) -> Decision {
+        let survey = Survey::of(self, request);
+        let stages = [
+            survey.deny.map(|(rule, part)| Finding {
+                verdict: Verdict::Deny,
+                cause: Cause::Rule(rule),
+                part,
+            }),
+            role_gate(request),
+            survey.relative.map(|part| Finding { verdict: Verdict::Deny, cause: Cause::RelativePath, part }),
+            plan_mode(request),
+            survey.ask.map(|(rule, part)| Finding { verdict: Verdict::Ask, cause: Cause::Rule(rule), part }),
+            survey.protected.map(|(why, part)| Finding {
+                verdict: Verdict::Ask,
+                cause: Cause::Protected(why),
+                part,
+            }),
+            bypass_mode(request),
+            self.whole_tool(request, &survey),
+            Some(self.coverage(request, &survey)),
+        ];
+        let mut findings = stages.into_iter().flatten();
+        let decided = findings.next().expect("the last stage always answers");
+        Decision::new(self, request, decided, findings.next())
+    }
+
+    /// Why the model should not even see a tool: no call of it could run. `None` if some could.
+    pub fn hides(&self, tool: &str, spec: &Spec, mode: Mode) -> Option<String> {
+        let names = iter::once(tool).chain(spec.other_names().iter().copied());
+        let mut wide = Hits::default();
+        names.for_each(|name| wide.merge(Some(self.names.find(name))));
+        if let Some(rule) = wide.deny {
+            return Some(format!("denied by {}", self.table.written(rule)));
+        }
+        if let (Mode::DontAsk, Some(rule)) = (mode, wide.ask) {
+            return Some(format!(
+                "nobody is asked in dont-ask mode, as {} would have it",
+                self.table.written(rule)
+            ));
+        }
+        if mode == Mode::Plan && !PLAN_TOOLSETS.contains(&spec.membership()) {
+            return Some(format!("plan mode offers the toolsets {} only", PLAN_TOOLSETS.join(", ")));
+        }
+        None
+    }
+
+    /// Whether a deny or ask rule speaks against a tool reading this path, which is free of links, `.` and `..`.
+    /// Tools that search and list leave such paths out of what they return.
+    pub fn withholds(&self, tool: &str, path: &Path) -> bool {
+        let mut patterns = iter::once(&self.shared).chain(self.scoped.get(tool));
+        patterns.any(|patterns| {
+            let hits = patterns.paths(Access::Read).find(bytes(path));
+            hits.deny.or(hits.ask).is_some()
+        })
+    }
+
+    /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
+    /// what another rule forbids.
+    fn whole_tool(&self, request: &Request<'_>, survey: &Survey) -> Option<Finding> {
+        let rule = survey.wide.allow.filter(|_| self.doubt(request).is_none())?;
+        Some(Finding { verdict: Verdict::Allow, cause: Cause::Rule(rule), part: Part::Whole })
+    }
+
+    fn doubt(&self, request: &Request<'_>) -> Option<RuleId> {
+        self.restriction.filter(|_| request.effects.is_unknown() && request.is_named(BASH))
+    }
+
+    /// The last stage: everything is covered, or the first part that is not gets asked.
+    fn coverage(&self, request: &Request<'_>, survey: &Survey) -> Finding {
+        let ask = |cause, part| Finding { verdict: Verdict::Ask, cause, part };
+        let allow = |(cause, part)| Finding { verdict: Verdict::Allow, cause, part };
+        if request.external {
+            return ask(Cause::External, Part::Whole);
+        }
+        if request.effects.is_unknown() {
+            let doubt = self.doubt(request).filter(|_| survey.wide.allow.is_some());
+            return ask(doubt.map_or(Cause::Unknown, Cause::Doubt), Part::Whole);
+        }
+        match survey.uncovered {
+            Some((cause, part)) => ask(cause, part),
+            None if request.effects.is_destructive() && !survey.spoken_of => {
+                ask(Cause::Irreversible, Part::Whole)
+            }
+            None => allow(survey.covered.unwrap_or((Cause::Harmless, Part::Whole))),
+        }
+    }
+
+    /// The patterns that count in this call.
+    fn patterns<'a>(&'a self, request: &'a Request<'_>) -> impl Iterator<Item = &'a Patterns> {
+        let scoped = request.names().filter_map(|name| self.scoped.get(name));
+        iter::once(&self.shared).chain(scoped.take(if self.scoped.is_empty() { 0 } else { usize::MAX }))
+    }
+
+    fn find_path(&self, request: &Request<'_>, access: Access, seen: &Seen<'_>) -> Hits {
+        let mut hits = Hits::default();
+        self.patterns(request).for_each(|patterns| hits.merge(Some(seen.find(patterns.paths(access)))));
+        hits
+    }
+
+    fn find_host(&self, request: &Request<'_>, effect: &HostEffect) -> Hits {
+        let mut hits = self.shared.hosts.find(&effect.host);
+        // `WebFetch(domain:…)` lets calls fetch, not send.
+        hits.allow = hits.allow.filter(|_| effect.access == Access::Read);
+        self.patterns(request)
+            .skip(1)
+            .for_each(|patterns| hits.merge(Some(patterns.hosts.find(&effect.host))));
+        hits
+    }
+
+    fn is_named_by_a_rule(&self, request: &Request<'_>, seen: &Seen<'_>) -> bool {
+        let named = |target: &[u8]| {
+            self.patterns(request).any(|patterns| patterns.paths(Access::Write).naming(target).is_some())
+        };
+        seen.target.as_deref().is_some_and(named)
+    }
+}
+
+/// Toolsets whose members change nothing outside the session.
+const PLAN_TOOLSETS: [&str; 3] = ["readonly", "planning", "web"];
+
+fn role_gate(request: &Request<'_>) -> Option<Finding> {
+    let wanted = request.spec.allowed_roles();
+    let has_one = request.caller.roles.iter().any(|role| wanted.contains(&role.as_str()));
+    let lacking = Finding { verdict: Verdict::Deny, cause: Cause::Role, part: Part::Whole };
+    (!wanted.is_empty() && !has_one).then_some(lacking)
+}
+
+fn plan_mode(request: &Request<'_>) -> Option<Finding> {
+    let permitted = request.effects.is_read_only() && !request.external;
+    let refused = Finding { verdict: Verdict::Deny, cause: Cause::PlanMode, part: Part::Whole };
+    (request.mode == Mode::Plan && !permitted).then_some(refused)
+}
+
+fn bypass_mode(request: &Request<'_>) -> Option<Finding> {
+    let allowed = Finding { verdict: Verdict::Allow, cause: Cause::Bypass, part: Part::Whole };
+    (request.mode == Mode::Bypass).then_some(allowed)
+}
+
+impl<'a> Request<'a> {
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        iter::once(self.tool).chain(self.aliases.iter().copied())
+    }
+
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.names().any(|own| own == name)
+    }
+
+    pub(super) fn class(&self) -> Class {
+        self.effects.class()
+    }
+}
+
+/// What one look at a call's parts finds.
+#[derive(Default)]
+struct Survey {
+    /// The rules for the whole tool.
+    wide: Hits,
+    deny: Option<(RuleId, Part)>,
+    ask: Option<(RuleId, Part)>,
+    relative: Option<Part>,
+    protected: Option<(&'static str, Part)>,
+    /// The first part that nothing covers.
+    uncovered: Option<(Cause, Part)>,
+    /// What covers the rest: a rule rather than a mode, a mode rather than the defaults.
+    covered: Option<(Cause, Part)>,
+    /// Whether an allow rule speaks of something that the call changes.
+    spoken_of: bool,
+}
+
+impl Survey {
+    fn of(policy: &Policy, request: &Request<'_>) -> Survey {
+        let mut survey = Survey::default();
+        request.names().for_each(|name| survey.wide.merge(Some(policy.names.find(name))));
+        survey.note(survey.wide, Part::Whole);
+        for (index, effect) in request.effects.paths().iter().enumerate() {
+            survey.look_at_path(policy, request, effect, Part::Path(index));
+        }
+        for (index, effect) in request.effects.hosts().iter().enumerate() {
+            let hits = policy.find_host(request, effect);
+            survey.note(hits, Part::Host(index));
+            survey.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
+            survey.cover(hits.allow.map(Cause::Rule).ok_or(Cause::Host), Part::Host(index));
+        }
+        for (index, effect) in request.effects.commands().iter().enumerate() {
+            survey.look_at_command(policy, effect, Part::Command(index));
+        }
+        survey
+    }
+
+    fn look_at_path(&mut self, policy: &Policy, request: &Request<'_>, effect: &PathEffect, part: Part) {
+        if !effect.path.is_absolute() || effect.target.as_ref().is_some_and(|target| !target.is_absolute()) {
+            self.relative.get_or_insert(part);
+        }
+        let seen = Seen::of(effect);
+        let hits = policy.find_path(request, effect.access, &seen);
+        self.note(hits, part);
+        if effect.access == Access::Write && self.protected.is_none() {
+            let mut whys = seen
+                .ways()
+                .filter_map(|way| protected::why_bytes(way, request.workspace, policy.home.as_deref()));
+            self.protected =
+                whys.next().filter(|_| !policy.is_named_by_a_rule(request, &seen)).map(|why| (why, part));
+        }
+        self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
+        let inside = seen.is_inside(bytes(request.workspace));
+        let covered = match (hits.allow, effect.access) {
+            (Some(rule), _) => Ok(Cause::Rule(rule)),
+            (None, Access::Read) if inside => Ok(Cause::Harmless),
+            (None, Access::Read) => policy.find_edit_of(request, effect, &seen).ok_or(Cause::ReadOutside),
+            (None, Access::Write) if inside && edits_are_free(request) => Ok(Cause::AcceptEdits),
+            (None, Access::Write) => Err(Cause::Write),
+        };
+        self.cover(covered, part);
+    }
+
+    fn look_at_command(&mut self, policy: &Policy, effect: &CommandEffect, part: Part) {
+        let hits = policy.shared.commands.find(&effect.argv);
+        self.note(hits, part);
+        self.spoken_of |= hits.allow.is_some();
+        let covered = match hits.allow {
+            Some(rule) => Ok(Cause::Rule(rule)),
+            None if effect.class == Class::ReadOnly && !effect.argv.is_empty() => Ok(Cause::Harmless),
+            None => Err(Cause::Command),
+        };
+        self.cover(covered, part);
+    }
+
+    fn note(&mut self, hits: Hits, part: Part) {
+        self.deny = self.deny.or(hits.deny.map(|rule| (rule, part)));
+        self.ask = self.ask.or(hits.ask.map(|rule| (rule, part)));
+    }
+
+    fn cover(&mut self, covered: Result<Cause, Cause>, part: Part) {
+        let weight = |cause: &Cause| match cause {
+            Cause::Rule(_) => 2,
+            Cause::AcceptEdits => 1,
+            _ => 0,
+        };
+        match covered {
+            Err(cause) => drop(self.uncovered.get_or_insert((cause, part))),
+            Ok(cause) if self.covered.is_none_or(|(had, _)| weight(&cause) > weight(&had)) => {
+                self.covered = Some((cause, part));
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+fn edits_are_free(request: &Request<'_>) -> bool {
+    request.mode == Mode::AcceptEdits && !request.effects.is_destructive()
+}
+
+impl Policy {
+    /// Who may edit a file may look at it while doing so: the edit rule that covers the same path in the same call.
+    fn find_edit_of(&self, request: &Request<'_>, read: &PathEffect, seen: &Seen<'_>) -> Option<Cause> {
+        let is_edited = |other: &PathEffect| other.access == Access::Write && other.place() == read.place();
+        request.effects.paths().iter().find(|other| is_edited(other))?;
+        self.find_path(request, Access::Write, seen).allow.map(Cause::Rule)
+    }
+}

@@ -1,0 +1,57 @@
+//! Host rules: compared by label, in lower case, without one final dot.
+
+use std::{borrow::Cow, collections::HashMap, net::Ipv6Addr};
+
+use super::{
+    decide::Verdict,
+    rule::HostPattern,
+    rules::{Hits, RuleId},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct HostRules {
+    any: Hits,
+    exact: HashMap<String, Hits>,
+    below: HashMap<String, Hits>,
+}
+
+impl HostRules {
+    pub(super) fn add(&mut self, pattern: HostPattern, verdict: Verdict, rule: RuleId) {
+        let hits = match pattern {
+            HostPattern::Any => &mut self.any,
+            HostPattern::Exact(name) => self.exact.entry(name).or_default(),
+            HostPattern::Below(name) => self.below.entry(name).or_default(),
+        };
+        hits.add(verdict, rule);
+    }
+
+    pub(super) fn find(&self, host: &str) -> Hits {
+        let mut hits = self.any;
+        if self.exact.is_empty() && self.below.is_empty() {
+            return hits;
+        }
+        let host = normal(host);
+        hits.merge(self.exact.get(&*host).copied());
+        for (dot, _) in host.match_indices('.').filter(|(dot, _)| *dot > 0) {
+            hits.merge(self.below.get(&host[dot + 1..]).copied());
+        }
+        hits
+    }
+}
+
+/// The one way to write a host.
+pub(super) fn normal(host: &str) -> Cow<'_, str> {
+    if let Some(address) = ipv6(host) {
+        return Cow::Owned(format!("[{address}]"));
+    }
+    let host = host.strip_suffix('.').unwrap_or(host);
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(host.to_ascii_lowercase());
+    }
+    Cow::Borrowed(host)
+}
+
+/// The address in `[::1]`.
+pub(super) fn ipv6(host: &str) -> Option<Ipv6Addr> {
+    host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}

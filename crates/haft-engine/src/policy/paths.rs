@@ -1,0 +1,266 @@
+//! Path rules, arranged by directory.
+//!
+//! A rule stands at the directory that its fixed names lead to, so a path meets only the rules of the directories above
+//! it, however many there are elsewhere. Paths are compared as bytes, name by name: nothing in them can act as a
+//! pattern, and a name that is not UTF-8 is a name.
+
+use std::{borrow::Cow, collections::HashMap, path::Path};
+
+use globset::{Candidate, Glob, GlobSet};
+use haft_tool::{Access, PathEffect};
+
+use super::{
+    decide::Verdict,
+    rule::{self, PathPattern},
+    rules::{Hits, RuleId},
+};
+
+/// The path rules for one access.
+#[derive(Debug)]
+pub(super) struct PathRules {
+    access: Access,
+    root: Directory,
+}
+
+#[derive(Debug, Default)]
+struct Directory {
+    children: HashMap<Box<[u8]>, Directory>,
+    /// Rules for this path and all below it.
+    here: Hits,
+    /// Rules for what is below it.
+    below: Hits,
+    globs: Globs,
+}
+
+/// Globs relative to a directory.
+#[derive(Debug, Default)]
+struct Globs {
+    waiting: Vec<Glob>,
+    set: GlobSet,
+    rules: Vec<(Verdict, RuleId)>,
+}
+
+impl PathRules {
+    pub(super) fn new(access: Access) -> PathRules {
+        PathRules { access, root: Directory::default() }
+    }
+
+    /// Adds a rule whose pattern begins at `base`. The globs count after [`finish`](PathRules::finish).
+    pub(super) fn add(
+        &mut self,
+        base: &Path,
+        pattern: &PathPattern,
+        verdict: Verdict,
+        rule: RuleId,
+    ) -> Result<(), globset::Error> {
+        let careful = verdict != Verdict::Allow;
+        let directory = self.root.at(base, pattern);
+        match pattern.glob.as_deref() {
+            None => directory.here.add(verdict, rule),
+            // What covers everything in a directory covers looking at the directory, but not removing it.
+            Some("**") if careful || self.access == Access::Read => directory.here.add(verdict, rule),
+            Some("**") => directory.below.add(verdict, rule),
+            Some(glob) => {
+                for glob in spread(glob, careful) {
+                    directory.globs.waiting.push(rule::glob(&glob)?);
+                    directory.globs.rules.push((verdict, rule));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a rule for every path there is.
+    pub(super) fn add_everywhere(&mut self, verdict: Verdict, rule: RuleId) {
+        self.root.below.add(verdict, rule);
+        if verdict != Verdict::Allow || self.access == Access::Read {
+            self.root.here.add(verdict, rule);
+        }
+    }
+
+    /// Compiles the globs. An error names the rule that is to blame, or one of them.
+    pub(super) fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
+        self.root.finish()
+    }
+
+    /// The rules that cover a path, which must be tidy.
+    pub(super) fn find(&self, path: &[u8]) -> Hits {
+        let (mut directory, mut rest) = (&self.root, strip_slash(path));
+        let mut hits = directory.here;
+        while !rest.is_empty() {
+            hits.merge(Some(directory.below));
+            directory.globs.find(rest, &mut hits);
+            let (name, below) = split_name(rest);
+            let Some(child) = directory.children.get(name) else { break };
+            (directory, rest) = (child, below);
+            hits.merge(Some(directory.here));
+        }
+        hits
+    }
+
+    /// The allow rule that names this very path without a wildcard.
+    pub(super) fn naming(&self, path: &[u8]) -> Option<RuleId> {
+        let (mut directory, mut rest) = (&self.root, strip_slash(path));
+        while !rest.is_empty() {
+            let (name, below) = split_name(rest);
+            (directory, rest) = (directory.children.get(name)?, below);
+        }
+        directory.here.allow
+    }
+}
+
+impl Directory {
+    fn at(&mut self, base: &Path, pattern: &PathPattern) -> &mut Directory {
+        let base = base.ancestors().nth(pattern.up).unwrap_or(Path::new("/"));
+        let base = tidy(bytes(base));
+        let names = pattern.names.iter().map(String::as_bytes);
+        let mut directory = self;
+        for name in base.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).chain(names) {
+            directory = directory.children.entry(name.into()).or_default();
+        }
+        directory
+    }
+
+    fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
+        self.globs.finish()?;
+        self.children.values_mut().try_for_each(Directory::finish)
+    }
+}
+
+impl Globs {
+    fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
+        let Some((_, last)) = self.rules.last() else { return Ok(()) };
+        self.set = GlobSet::new(&self.waiting).map_err(|err| (self.culprit().unwrap_or(*last), err))?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    fn culprit(&self) -> Option<RuleId> {
+        let index = self.waiting.iter().position(|glob| GlobSet::new([glob]).is_err())?;
+        Some(self.rules[index].1)
+    }
+
+    fn find(&self, rest: &[u8], hits: &mut Hits) {
+        if self.set.is_empty() {
+            return;
+        }
+        let mut matching = Vec::new(); // Allocates only where something matches.
+        self.set.matches_candidate_into(&Candidate::from_bytes(rest), &mut matching);
+        for (verdict, rule) in matching.into_iter().map(|index| self.rules[index]) {
+            hits.add(verdict, rule);
+        }
+    }
+}
+
+/// The globs that together mean a pattern: itself, and what is below where that is meant.
+fn spread(glob: &str, careful: bool) -> Vec<String> {
+    let last = glob.rsplit('/').next().unwrap_or(glob);
+    let mut globs = vec![glob.to_owned()];
+    if let Some(directory) = glob.strip_suffix("/**") {
+        globs.extend(careful.then(|| directory.to_owned()));
+    } else if careful || !last.contains(['*', '?', '[', '{', '}']) {
+        globs.push(format!("{glob}/**"));
+    }
+    globs
+}
+
+/// A path of a call as rules see it.
+pub(super) struct Seen<'a> {
+    /// As the call spells it, made tidy.
+    pub(super) spelling: Cow<'a, [u8]>,
+    /// What it really is. `None`: not known, and the spelling goes up somewhere, so it says nothing either.
+    pub(super) target: Option<Cow<'a, [u8]>>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn of(effect: &'a PathEffect) -> Seen<'a> {
+        let named = bytes(&effect.path);
+        let target = match &effect.target {
+            Some(target) => Some(tidy(bytes(target))),
+            None => (!goes_up(named)).then(|| tidy(named)),
+        };
+        Seen { spelling: tidy(named), target }
+    }
+
+    /// Whether it lies in this directory, or is it.
+    pub(super) fn is_inside(&self, directory: &[u8]) -> bool {
+        self.target.as_deref().is_some_and(|target| lies_in(target, directory))
+    }
+
+    /// Both ways to see it, if they differ.
+    pub(super) fn ways(&self) -> impl Iterator<Item = &[u8]> {
+        let target = self.target.as_deref().filter(|target| **target != *self.spelling);
+        std::iter::once(&*self.spelling).chain(target)
+    }
+
+    pub(super) fn find(&self, rules: &PathRules) -> Hits {
+        let mut hits = match &self.target {
+            Some(target) => rules.find(target),
+            None => Hits::default(),
+        };
+        if self.target.as_deref() != Some(&*self.spelling) {
+            hits.merge(Some(Hits { allow: None, ..rules.find(&self.spelling) }));
+        }
+        hits
+    }
+}
+
+/// By name, never by text: `/app-evil` does not lie in `/app`.
+pub(super) fn lies_in(path: &[u8], directory: &[u8]) -> bool {
+    let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
+pub(super) fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+/// The names of a tidy path.
+pub(super) fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    path.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
+}
+
+fn goes_up(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|name| name == b"..")
+}
+
+/// The path without `.`, `..`, doubled and final slashes, by its text alone.
+fn tidy(path: &[u8]) -> Cow<'_, [u8]> {
+    if is_tidy(path) {
+        return Cow::Borrowed(path);
+    }
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for name in path.split(|byte| *byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." => drop(kept.pop()),
+            name => kept.push(name),
+        }
+    }
+    let mut tidied = Vec::with_capacity(path.len());
+    for name in kept {
+        tidied.push(b'/');
+        tidied.extend_from_slice(name);
+    }
+    Cow::Owned(if tidied.is_empty() { b"/".to_vec() } else { tidied })
+}
+
+fn is_tidy(path: &[u8]) -> bool {
+    let odd = |pair: &[u8]| pair[0] == b'/' && matches!(pair[1], b'/' | b'.');
+    if path.len() > 1 && path.ends_with(b"/") {
+        return false;
+    }
+    !path.windows(2).any(odd)
+        || !path.split(|byte| *byte == b'/').skip(1).any(|name| matches!(name, b"" | b"." | b".."))
+}
+
+fn strip_slash(path: &[u8]) -> &[u8] {
+    path.strip_prefix(b"/").unwrap_or(path)
+}
+
+fn split_name(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().position(|byte| *byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (path, b""),
+    }
+}

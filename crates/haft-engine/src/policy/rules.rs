@@ -1,0 +1,406 @@
+//! All rules, compiled into matchers once.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use haft_tool::Access;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    commands::CommandRules,
+    decide::Verdict,
+    hosts::HostRules,
+    names::NameRules,
+    paths::PathRules,
+    rule::{Anchor, BASH, EDIT, Name, PathPattern, READ, Rule, Subject, SyntaxError, Whose},
+};
+
+/// The texts of the rules, and where each was written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rules {
+    /// What runs unasked.
+    pub allow: Vec<(String, Origin)>,
+    /// What is always asked.
+    pub ask: Vec<(String, Origin)>,
+    /// What never runs.
+    pub deny: Vec<(String, Origin)>,
+}
+
+/// Where a rule was written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// On the command line.
+    Flag,
+    /// In a file.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u32,
+    },
+    /// By the program that embeds haft, or a person, for this session.
+    Session,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Flag => f.write_str("command line"),
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Session => f.write_str("this session"),
+        }
+    }
+}
+
+/// What paths in rules begin at. Both are free of links, as the targets are that they are compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Bases {
+    /// Where `x` and `/x` begin.
+    pub workspace: PathBuf,
+    /// Where `~/x` begins, if there is a home.
+    pub home: Option<PathBuf>,
+}
+
+/// A rule that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleError {
+    /// The list that it stands in.
+    pub verdict: Verdict,
+    /// Its text.
+    pub text: String,
+    /// Where it was written.
+    pub origin: Origin,
+    /// What is wrong with it.
+    pub error: SyntaxError,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} rule `{}`, {}", self.origin, self.verdict, self.text, self.error)
+    }
+}
+
+impl Error for RuleError {}
+
+/// Rules that can be asked. Cheap to share, never changed: other rules are another policy.
+#[derive(Debug)]
+pub struct Policy {
+    pub(super) table: Arc<Table>,
+    pub(super) home: Option<PathBuf>,
+    pub(super) names: NameRules,
+    /// Patterns that count in every call.
+    pub(super) shared: Patterns,
+    /// Patterns that count in calls of one tool.
+    pub(super) scoped: HashMap<String, Patterns>,
+    /// The first deny or ask rule with a pattern: what a call that is not understood might fall under.
+    pub(super) restriction: Option<RuleId>,
+    version: u64,
+}
+
+/// What traces need to name a rule.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) rules: Vec<Written>,
+}
+
+/// A rule as it was written.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) verdict: Verdict,
+    pub(super) text: String,
+    pub(super) origin: Origin,
+}
+
+#[derive(Debug)]
+pub(super) struct Patterns {
+    reads: PathRules,
+    writes: PathRules,
+    pub(super) hosts: HostRules,
+    pub(super) commands: CommandRules,
+}
+
+/// A place in the [`Table`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RuleId(u32);
+
+/// The first rule of each list that matches something.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hits {
+    pub(super) deny: Option<RuleId>,
+    pub(super) ask: Option<RuleId>,
+    pub(super) allow: Option<RuleId>,
+}
+
+impl Hits {
+    pub(super) fn add(&mut self, verdict: Verdict, rule: RuleId) {
+        let slot = match verdict {
+            Verdict::Deny => &mut self.deny,
+            Verdict::Ask => &mut self.ask,
+            Verdict::Allow => &mut self.allow,
+        };
+        *slot = Some(slot.map_or(rule, |earlier| earlier.min(rule)));
+    }
+
+    pub(super) fn merge(&mut self, other: Option<Hits>) {
+        let Some(other) = other else { return };
+        let first = |mine: Option<RuleId>, its: Option<RuleId>| match (mine, its) {
+            (Some(mine), Some(its)) => Some(mine.min(its)),
+            (mine, its) => mine.or(its),
+        };
+        self.deny = first(self.deny, other.deny);
+        self.ask = first(self.ask, other.ask);
+        self.allow = first(self.allow, other.allow);
+    }
+}
+
+impl Table {
+    pub(super) fn written(&self, rule: RuleId) -> &Written {
+        &self.rules[rule.0 as usize]
+    }
+
+    pub(super) fn count(&self, verdict: Verdict) -> usize {
+        self.rules.iter().filter(|rule| rule.verdict == verdict).count()
+    }
+}
+
+impl Patterns {
+    fn new() -> Patterns {
+        Patterns {
+            reads: PathRules::new(Access::Read),
+            writes: PathRules::new(Access::Write),
+            hosts: HostRules::default(),
+            commands: CommandRules::default(),
+        }
+    }
+
+    pub(super) fn paths(&self, access: Access) -> &PathRules {
+        match access {
+            Access::Read => &self.reads,
+            Access::Write => &self.writes,
+        }
+    }
+
+    fn paths_mut(&mut self, access: Access) -> &mut PathRules {
+        match access {
+            Access::Read => &mut self.reads,
+            Access::Write => &mut self.writes,
+        }
+    }
+}
+
+impl Policy {
+    /// Compiles the rules, or says what is wrong with each that cannot be used.
+    pub fn compile(rules: Rules, bases: &Bases) -> Result<Policy, Vec<RuleError>> {
+        let mut compiler = Compiler::new(bases);
+        let lists = [(Verdict::Deny, rules.deny), (Verdict::Ask, rules.ask), (Verdict::Allow, rules.allow)];
+        for (verdict, list) in lists {
+            for (text, origin) in list {
+                compiler.add(Written { verdict, text, origin });
+            }
+        }
+        compiler.finish()
+    }
+
+    /// The policy without rules: the defaults alone.
+    pub fn without_rules(bases: &Bases) -> Policy {
+        let Ok(policy) = Policy::compile(Rules::default(), bases) else {
+            unreachable!("no rules, no errors")
+        };
+        policy
+    }
+
+    /// Changes when the rules or their bases do. Equal policies have equal versions within one build of haft.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+struct Compiler<'a> {
+    bases: &'a Bases,
+    policy: Policy,
+    table: Table,
+    errors: Vec<RuleError>,
+    hasher: DefaultHasher,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(bases: &'a Bases) -> Compiler<'a> {
+        let mut hasher = DefaultHasher::new();
+        bases.hash(&mut hasher);
+        let policy = Policy {
+            table: Arc::default(),
+            home: bases.home.clone(),
+            names: NameRules::default(),
+            shared: Patterns::new(),
+            scoped: HashMap::new(),
+            restriction: None,
+            version: 0,
+        };
+        Compiler { bases, policy, table: Table::default(), errors: Vec::new(), hasher }
+    }
+
+    fn add(&mut self, written: Written) {
+        let id = RuleId(u32::try_from(self.table.rules.len()).expect("fewer rules than memory can hold"));
+        (written.verdict, &written.text).hash(&mut self.hasher);
+        let parsed = written.text.parse();
+        if let Err(error) = parsed.and_then(|Rule(subject)| self.place(subject, written.verdict, id)) {
+            let Written { verdict, text, origin } = &written;
+            self.errors.push(RuleError {
+                verdict: *verdict,
+                text: text.clone(),
+                origin: origin.clone(),
+                error,
+            });
+        }
+        self.table.rules.push(written);
+    }
+
+    fn place(&mut self, rule: Subject, verdict: Verdict, id: RuleId) -> Result<(), SyntaxError> {
+        if verdict != Verdict::Allow && restricts_patterns(&rule) {
+            self.policy.restriction.get_or_insert(id);
+        }
+        match rule {
+            Subject::Tool(name) => self.place_name(name, verdict, id),
+            Subject::Command(pattern) => self.policy.shared.commands.add(pattern, verdict, id),
+            Subject::Host(Whose::Tool(tool), pattern) => self.scope(tool).hosts.add(pattern, verdict, id),
+            Subject::Host(_, pattern) => self.policy.shared.hosts.add(pattern, verdict, id),
+            Subject::Path(whose, pattern) => return self.place_path(whose, &pattern, verdict, id),
+        }
+        Ok(())
+    }
+
+    /// `Read` and `Edit` name a tool, and what every call does to paths.
+    fn place_name(&mut self, name: Name, verdict: Verdict, id: RuleId) {
+        match &name {
+            Name::Exact(name) if name == READ => self.policy.shared.reads.add_everywhere(verdict, id),
+            Name::Exact(name) if name == EDIT => self.policy.shared.writes.add_everywhere(verdict, id),
+            _ => {}
+        }
+        self.policy.names.add(name, verdict, id);
+    }
+
+    fn place_path(
+        &mut self,
+        whose: Whose,
+        pattern: &PathPattern,
+        verdict: Verdict,
+        id: RuleId,
+    ) -> Result<(), SyntaxError> {
+        let base = self.base(pattern.anchor)?;
+        let (patterns, accesses) = match whose {
+            Whose::EveryRead => (&mut self.policy.shared, &[Access::Read][..]),
+            Whose::EveryWrite => (&mut self.policy.shared, &[Access::Write][..]),
+            Whose::Tool(tool) => (self.scope(tool), &[Access::Read, Access::Write][..]),
+        };
+        for access in accesses {
+            patterns.paths_mut(*access).add(base, pattern, verdict, id).map_err(too_complex)?;
+        }
+        Ok(())
+    }
+
+    fn base(&self, anchor: Anchor) -> Result<&'a Path, SyntaxError> {
+        match anchor {
+            Anchor::Root => Ok(Path::new("/")),
+            Anchor::Workspace => Ok(&self.bases.workspace),
+            Anchor::Home => self.bases.home.as_deref().ok_or_else(|| SyntaxError {
+                column: 1,
+                problem: "`~` stands for a home, and none is known here".to_owned(),
+                instead: "write the path from the root, as in `//home/me/x`".to_owned(),
+            }),
+        }
+    }
+
+    fn scope(&mut self, tool: String) -> &mut Patterns {
+        self.policy.scoped.entry(tool).or_insert_with(Patterns::new)
+    }
+
+    fn finish(mut self) -> Result<Policy, Vec<RuleError>> {
+        if self.errors.is_empty() {
+            let scoped = self.policy.scoped.values_mut();
+            for patterns in scoped.chain([&mut self.policy.shared]) {
+                for paths in [&mut patterns.reads, &mut patterns.writes] {
+                    if let Err((rule, err)) = paths.finish() {
+                        let Written { verdict, text, origin } = self.table.written(rule);
+                        let (text, origin) = (text.clone(), origin.clone());
+                        self.errors.push(RuleError {
+                            verdict: *verdict,
+                            text,
+                            origin,
+                            error: too_complex(err),
+                        });
+                    }
+                }
+            }
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        Ok(Policy { table: Arc::new(self.table), version: self.hasher.finish(), ..self.policy })
+    }
+}
+
+/// Whether a command line that is not understood might fall under it, although the rule does not name all of them.
+fn restricts_patterns(rule: &Subject) -> bool {
+    match rule {
+        Subject::Command(_) => true,
+        Subject::Path(Whose::Tool(tool), _) | Subject::Host(Whose::Tool(tool), _) => tool == BASH,
+        Subject::Path(..) | Subject::Host(..) => true,
+        Subject::Tool(Name::Exact(name)) => name == READ || name == EDIT,
+        Subject::Tool(Name::Prefix(_)) => false,
+    }
+}
+
+fn too_complex(err: globset::Error) -> SyntaxError {
+    SyntaxError {
+        column: 1,
+        problem: format!("the pattern cannot be compiled: {}", err.kind()),
+        instead: "write a simpler one, or several rules".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bases() -> Bases {
+        Bases { workspace: "/w/app".into(), home: None }
+    }
+
+    #[test]
+    fn all_errors_are_told_with_their_origin() {
+        let file = Origin::File { path: "haft.toml".into(), line: 7 };
+        let rules = Rules {
+            allow: vec![("Read(src".to_owned(), Origin::Flag), ("Read".to_owned(), Origin::Flag)],
+            deny: vec![("Read(~/.ssh/**)".to_owned(), file)],
+            ..Rules::default()
+        };
+        let errors: Vec<String> =
+            Policy::compile(rules, &bases()).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            errors,
+            [
+                "haft.toml:7: deny rule `Read(~/.ssh/**)`, column 1: `~` stands for a home, and none is known here; \
+                 write the path from the root, as in `//home/me/x`",
+                "command line: allow rule `Read(src`, column 9: the bracket is not closed; a rule ends with `)`",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_rules() {
+        let version = |allow: &[&str]| {
+            let allow = allow.iter().map(|text| ((*text).to_owned(), Origin::Flag)).collect();
+            Policy::compile(Rules { allow, ..Rules::default() }, &bases()).unwrap().version()
+        };
+        assert_eq!(version(&["Read"]), version(&["Read"]));
+        assert_ne!(version(&["Read"]), version(&["Edit"]));
+        assert_ne!(version(&[]), version(&["Edit"]));
+    }
+}

@@ -1,0 +1,344 @@
+//! Why a decision is what it is: cheap to make, put into words on demand.
+
+use std::{fmt, sync::Arc};
+
+use haft_tool::{Access, Class, Effects, Fault, Refusal};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use super::{
+    decide::{Cause, Decision, Finding, Part, Request, Verdict},
+    mode::Mode,
+    protected::does_not_show,
+    rules::{Policy, RuleId, Table, Written},
+    suggest,
+};
+
+/// What decided, what would have decided otherwise, and what was looked at before.
+///
+/// It owns what it speaks of, so that it can go to a journal. As JSON it has `verdict`, `class`, `reason`, and where they
+/// apply `rule` (`text`, `origin`), `part`, `otherwise`, then `steps`.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    table: Arc<Table>,
+    verdict: Verdict,
+    class: Class,
+    mode: Mode,
+    roles: &'static [&'static str],
+    decided: Told,
+    otherwise: Option<Told>,
+}
+
+/// A finding with the part that it speaks of, in words.
+#[derive(Debug, Clone)]
+struct Told {
+    finding: Finding,
+    part: Option<Box<str>>,
+}
+
+/// One stage and what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The stage.
+    pub stage: &'static str,
+    /// What it said.
+    pub outcome: String,
+}
+
+impl Decision {
+    pub(super) fn new(
+        policy: &Policy,
+        request: &Request<'_>,
+        decided: Finding,
+        otherwise: Option<Finding>,
+    ) -> Decision {
+        let refused = decided.verdict == Verdict::Ask && request.mode == Mode::DontAsk;
+        let verdict = if refused { Verdict::Deny } else { decided.verdict };
+        let tell = |finding: Finding| Told { finding, part: finding.speaks_of(request.effects) };
+        let trace = Trace {
+            table: Arc::clone(&policy.table),
+            verdict,
+            class: request.class(),
+            mode: request.mode,
+            roles: request.spec.allowed_roles(),
+            decided: tell(decided),
+            otherwise: otherwise.map(tell),
+        };
+        let refusal = (verdict == Verdict::Deny).then_some(match decided.cause {
+            Cause::Role => Refusal::Role,
+            Cause::RelativePath => Refusal::Boundary,
+            Cause::Protected(_) => Refusal::Protected,
+            Cause::Rule(_) if !refused => Refusal::Rule,
+            _ => Refusal::Mode,
+        });
+        Decision { verdict, refusal, trace }
+    }
+
+    /// One line: the verdict and what decided it.
+    pub fn reason(&self) -> String {
+        self.trace.reason()
+    }
+
+    /// What the model is told when the call does not run: the kind of refusal, and what it may do instead. For a call
+    /// that would have to be asked, this is the fault for the case that nobody is there.
+    pub fn fault(&self, request: &Request<'_>) -> Fault {
+        let because = self.trace.because();
+        let (refusal, first, second) = match (self.refusal, self.trace.decided.finding.cause) {
+            (Some(Refusal::Role), _) => {
+                (Refusal::Role, format!("Not permitted to this caller: {because}."), ELSEWHERE)
+            }
+            (Some(Refusal::Boundary), _) => (Refusal::Boundary, format!("Refused: {because}."), ABSOLUTE),
+            (Some(refusal), Cause::PlanMode) => (
+                refusal,
+                format!(
+                    "Refused by plan mode, which permits only what changes nothing: {}.",
+                    request.effects
+                ),
+                PLAN,
+            ),
+            (Some(Refusal::Rule), _) => (Refusal::Rule, format!("Denied by a rule: {because}."), ELSEWHERE),
+            (Some(refusal), _) => (
+                refusal,
+                format!("Refused because dont-ask mode asks nobody, and this would be asked: {because}."),
+                "",
+            ),
+            (None, _) => (
+                Refusal::NobodyThere,
+                format!("Nobody is there to be asked, and this must be asked: {because}."),
+                "",
+            ),
+        };
+        let second = if second.is_empty() { self.way_out(request) } else { second.to_owned() };
+        Fault::denied(refusal, format!("{first}\n{second}"))
+    }
+
+    /// Which rule would allow it, where one would.
+    fn way_out(&self, request: &Request<'_>) -> String {
+        let liftable = matches!(
+            self.trace.decided.finding.cause,
+            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::External
+        );
+        match suggest::narrowest_rule(request).filter(|_| liftable) {
+            Some(rule) => {
+                let quoted = rule.replace('\'', r"'\''");
+                format!("Go on without it, or tell the user that `--allow '{quoted}'` would permit it.")
+            }
+            None => "Go on without it, or tell the user what you need and why.".to_owned(),
+        }
+    }
+}
+
+const ELSEWHERE: &str =
+    "Do not try to reach the same in another way: go on without it, or tell the user what you need and why.";
+const ABSOLUTE: &str = "Write the path from the root; if it was, this is a mistake in haft or in the tool.";
+const PLAN: &str = "Read, search and plan; the change can be made once plan mode has ended.";
+
+impl Trace {
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// The class of the call.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// The text of the rule that decided and where it was written, if a rule did.
+    pub fn rule(&self) -> Option<(&str, &super::Origin)> {
+        let written = self.table.written(self.decided.finding.rule()?);
+        Some((&written.text, &written.origin))
+    }
+
+    /// The part of the call that decided: "writes /w/a.txt".
+    pub fn part(&self) -> Option<&str> {
+        self.decided.part.as_deref()
+    }
+
+    /// One line: the verdict and what decided it.
+    pub fn reason(&self) -> String {
+        format!("{}: {}", self.verdict, self.because())
+    }
+
+    /// What would have decided otherwise.
+    pub fn otherwise(&self) -> Option<String> {
+        let told = self.otherwise.as_ref()?;
+        Some(format!("{}: {}", told.finding.verdict, self.words(told)))
+    }
+
+    /// The stages up to the one that decided.
+    pub fn steps(&self) -> Vec<Step> {
+        let last = self.decided.finding.stage();
+        let mut steps: Vec<Step> =
+            (0..last).map(|stage| Step { stage: STAGES[stage], outcome: self.passed(stage) }).collect();
+        steps.push(Step { stage: STAGES[last], outcome: self.words(&self.decided) });
+        if self.verdict != self.decided.finding.verdict {
+            steps.push(Step { stage: "dont-ask mode", outcome: "what would be asked is denied".to_owned() });
+        }
+        steps
+    }
+
+    /// Lines for people.
+    pub fn explain(&self) -> String {
+        let mut lines = vec![self.reason(), format!("  class      {}", self.class)];
+        if let Some((text, origin)) = self.rule() {
+            lines.push(format!("  rule       {text}  ({origin})"));
+        }
+        lines.extend(self.part().map(|part| format!("  part       {part}")));
+        lines.extend(self.otherwise().map(|otherwise| format!("  otherwise  {otherwise}")));
+        for step in self.steps() {
+            lines.push(format!("  {:<16} {}", step.stage, step.outcome));
+        }
+        lines.join("\n")
+    }
+
+    fn because(&self) -> String {
+        self.words(&self.decided)
+    }
+
+    fn words(&self, told: &Told) -> String {
+        let part = told.part.as_deref().unwrap_or("the call");
+        match told.finding.cause {
+            Cause::Rule(rule) => match &told.part {
+                Some(part) => format!("{} covers it: {part}", self.table.written(rule)),
+                None => format!("{} covers the tool", self.table.written(rule)),
+            },
+            Cause::Role => {
+                format!("it is for the roles {}, of which the caller has none", self.roles.join(", "))
+            }
+            Cause::RelativePath => format!("{part}, which is not absolute"),
+            Cause::PlanMode => "plan mode permits only what changes nothing".to_owned(),
+            Cause::Protected(why) => format!("{part}, {why}; only a rule that names it permits that"),
+            Cause::Bypass => "bypass mode allows what no rule denies or asks".to_owned(),
+            Cause::AcceptEdits => "accept-edits mode allows edits inside the workspace".to_owned(),
+            Cause::Harmless => "it changes nothing and stays inside the workspace".to_owned(),
+            Cause::ReadOutside => format!("{part}, outside the workspace, and no rule allows it"),
+            Cause::Write | Cause::Host | Cause::Command => format!("{part}, and no rule allows it"),
+            Cause::Irreversible => "it cannot be taken back, and no rule speaks of that".to_owned(),
+            Cause::External => "it is a server's tool, and no rule allows it".to_owned(),
+            Cause::Unknown => "what it does is not known beforehand, and no rule allows the tool".to_owned(),
+            Cause::Doubt(rule) => {
+                format!("it is not understood, so it may be what {} is about", self.table.written(rule))
+            }
+        }
+    }
+
+    /// What is said of a stage that did not answer.
+    fn passed(&self, stage: usize) -> String {
+        let rules = |verdict| match self.table.count(verdict) {
+            0 => "there are none".to_owned(),
+            1 => "the only one does not cover it".to_owned(),
+            count => format!("none of {count} covers it"),
+        };
+        match stage {
+            0 => rules(Verdict::Deny),
+            1 => "the caller may call it".to_owned(),
+            2 => "all paths are absolute".to_owned(),
+            4 => rules(Verdict::Ask),
+            5 => "nothing that is protected is written".to_owned(),
+            7 => rules(Verdict::Allow),
+            _ => format!("the mode is {}", self.mode),
+        }
+    }
+}
+
+/// The stages by their place in the order.
+const STAGES: [&str; 9] = [
+    "deny rules",
+    "roles",
+    "paths",
+    "plan mode",
+    "ask rules",
+    "protected names",
+    "bypass mode",
+    "allow rules",
+    "defaults",
+];
+
+impl Finding {
+    fn stage(&self) -> usize {
+        match (self.cause, self.verdict) {
+            (Cause::Rule(_), Verdict::Deny) => 0,
+            (Cause::Role, _) => 1,
+            (Cause::RelativePath, _) => 2,
+            (Cause::PlanMode, _) => 3,
+            (Cause::Rule(_), Verdict::Ask) => 4,
+            (Cause::Protected(_), _) => 5,
+            (Cause::Bypass, _) => 6,
+            (Cause::Rule(_), Verdict::Allow) => 7,
+            _ => 8,
+        }
+    }
+
+    fn rule(&self) -> Option<RuleId> {
+        match self.cause {
+            Cause::Rule(rule) | Cause::Doubt(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// The part in words, for the causes that speak of one.
+    fn speaks_of(&self, effects: &Effects) -> Option<Box<str>> {
+        if matches!(self.cause, Cause::Harmless | Cause::AcceptEdits) {
+            return None;
+        }
+        let text = match self.part {
+            Part::Whole => return None,
+            Part::Path(index) => {
+                let effect = &effects.paths()[index];
+                let verb = if effect.access == Access::Read { "reads" } else { "writes" };
+                match &effect.target {
+                    Some(target) if *target != effect.path => {
+                        format!("{verb} {} (really {})", effect.path.display(), target.display())
+                    }
+                    _ => format!("{verb} {}", effect.path.display()),
+                }
+            }
+            Part::Host(index) => {
+                let effect = &effects.hosts()[index];
+                let verb = if effect.access == Access::Read { "fetches from" } else { "sends to" };
+                format!("{verb} {}", effect.host)
+            }
+            Part::Command(index) => format!("runs {}", effects.commands()[index].argv.join(" ")),
+        };
+        Some(shown(text).into_boxed_str())
+    }
+}
+
+/// Text that cannot show something else than it is: what moves the cursor or turns the direction is written out.
+fn shown(text: String) -> String {
+    let hides = |char: char| char.is_control() || does_not_show(char);
+    if !text.contains(hides) {
+        return text;
+    }
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        if hides(char) { plain.extend(char.escape_default()) } else { plain.push(char) }
+    }
+    plain
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rule `{}` ({})", self.verdict, self.text, self.origin)
+    }
+}
+
+impl Serialize for Trace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Rule<'a> {
+            text: &'a str,
+            origin: String,
+        }
+        let rule = self.rule().map(|(text, origin)| Rule { text, origin: origin.to_string() });
+        let mut fields = serializer.serialize_struct("Trace", 7)?;
+        fields.serialize_field("verdict", &self.verdict)?;
+        fields.serialize_field("class", &self.class)?;
+        fields.serialize_field("reason", &self.reason())?;
+        fields.serialize_field("rule", &rule)?;
+        fields.serialize_field("part", &self.part())?;
+        fields.serialize_field("otherwise", &self.otherwise())?;
+        fields.serialize_field("steps", &self.steps())?;
+        fields.end()
+    }
+}

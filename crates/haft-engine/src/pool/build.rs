@@ -1,0 +1,634 @@
+//! From sources to a snapshot, and to the next one.
+//!
+//! sources → gates → availability → what the policy hides → toolset → collisions → deferral → order. A tool that is
+//! stopped on this way is reported in [`Pool::problems`].
+//!
+//! The builder is asked at the top of every turn and mostly has nothing to do: it looks at a number per source. What
+//! was made of a source's tools is kept as long as the source does not change, and what was made of a tool (its
+//! compiled schema above all) as long as the source has the same tool.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use haft_tool::{Availability, SharedTool, Spec};
+
+use super::{
+    Entry, Filter, Pool, Problem, ProblemKind, Source, Thresholds, deferral, entry::Definition, names,
+    snapshot::Catalog, toolset::is_like,
+};
+
+/// Makes pools, one after another. A clone shares what was made so far, so that sessions can begin from one builder.
+#[derive(Clone)]
+pub struct PoolBuilder {
+    sources: Vec<Arc<dyn Source>>,
+    gates: Vec<Gate>,
+    contents: Vec<Arc<Contents>>,
+    last: Option<Last>,
+}
+
+/// What a session wants to see of the sources.
+#[derive(Clone, Copy)]
+pub struct PoolView<'a> {
+    /// Why the policy hides a tool from the model altogether; `None` if it does not.
+    pub hides: &'a dyn Fn(&str, &Spec) -> Option<String>,
+    /// A number that changes whenever [`hides`](PoolView::hides) would answer differently.
+    pub hides_version: u64,
+    /// The tools that are wanted; `None` for all.
+    pub toolset: Option<&'a Filter>,
+    /// The deferred tools that were loaded so far, by name, in that order.
+    pub loaded: &'a [String],
+    /// When tools are deferred.
+    pub thresholds: &'a Thresholds,
+    /// Whether an environment variable is set, and not to nothing.
+    pub env: &'a dyn Fn(&str) -> bool,
+}
+
+impl PoolView<'_> {
+    /// Nothing is hidden, every variable is set, nothing is loaded, and the thresholds are the usual ones.
+    pub fn unrestricted() -> PoolView<'static> {
+        PoolView {
+            hides: &|_, _| None,
+            hides_version: 0,
+            toolset: None,
+            loaded: &[],
+            thresholds: &Thresholds::DEFAULT,
+            env: &|_| true,
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Gate {
+    tools: String,
+    why: String,
+    is_open: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// What was made of a source.
+struct Contents {
+    version: u64,
+    /// Sorted by name, of which there are no two alike.
+    definitions: Vec<Arc<Definition>>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Clone)]
+struct Last {
+    key: Key,
+    env: BTreeMap<&'static str, bool>,
+    catalog: Arc<Catalog>,
+    loaded: Vec<String>,
+    pool: Arc<Pool>,
+}
+
+/// What a catalog depends on, besides the environment variables that it asked for.
+#[derive(Clone, PartialEq)]
+struct Key {
+    versions: Vec<u64>,
+    gates: Vec<bool>,
+    hides: u64,
+    toolset: Option<Filter>,
+    thresholds: Thresholds,
+}
+
+impl PoolBuilder {
+    /// A builder for these sources. Where two have a tool of one name, the earlier wins.
+    pub fn new(sources: impl IntoIterator<Item = Arc<dyn Source>>) -> PoolBuilder {
+        let sources = sources.into_iter().collect();
+        PoolBuilder { sources, gates: Vec::new(), contents: Vec::new(), last: None }
+    }
+
+    /// Keeps tools out of the pool while `is_open` says no. `tools` is a name or a wildcard; the question is asked
+    /// once a turn and should be cheap.
+    #[must_use]
+    pub fn gate(
+        mut self,
+        tools: impl Into<String>,
+        why: impl Into<String>,
+        is_open: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> PoolBuilder {
+        self.gates.push(Gate { tools: tools.into(), why: why.into(), is_open: Arc::new(is_open) });
+        self.last = None;
+        self
+    }
+
+    /// Adds a source, after the others.
+    pub fn add(&mut self, source: Arc<dyn Source>) {
+        self.sources.push(source);
+    }
+
+    /// Removes the source of this id. Its tools are gone from the next snapshot.
+    pub fn remove(&mut self, id: &str) -> Option<Arc<dyn Source>> {
+        let at = self.sources.iter().position(|source| source.id() == id)?;
+        if at < self.contents.len() {
+            self.contents.remove(at);
+        }
+        self.last = None;
+        Some(self.sources.remove(at))
+    }
+
+    /// Forgets what tools said about their availability: the next snapshot asks them again.
+    pub fn refresh(&mut self) {
+        self.last = None;
+    }
+
+    /// The pool as it is now. The very same one if nothing has changed since the last.
+    pub fn snapshot(&mut self, view: &PoolView<'_>) -> Arc<Pool> {
+        let key = self.key(view);
+        if let Some(last) = &mut self.last
+            && last.key == key
+            && last.env.iter().all(|(name, was)| (view.env)(name) == *was)
+        {
+            if last.loaded != view.loaded {
+                last.pool = Arc::new(Pool::new(Arc::clone(&last.catalog), view.loaded));
+                last.loaded = view.loaded.to_vec();
+            }
+            return Arc::clone(&last.pool);
+        }
+        self.rebuild(key, view)
+    }
+
+    fn key(&self, view: &PoolView<'_>) -> Key {
+        Key {
+            versions: self.sources.iter().map(|source| source.version()).collect(),
+            gates: self.gates.iter().map(|gate| (gate.is_open)()).collect(),
+            hides: view.hides_version,
+            toolset: view.toolset.cloned(),
+            thresholds: *view.thresholds,
+        }
+    }
+
+    fn rebuild(&mut self, key: Key, view: &PoolView<'_>) -> Arc<Pool> {
+        self.read_sources(&key.versions);
+        let closed: Vec<&Gate> =
+            self.gates.iter().zip(&key.gates).filter(|(_, open)| !**open).map(|(gate, _)| gate).collect();
+        let mut selection =
+            Selection { view, closed, env: BTreeMap::new(), kept: Vec::new(), problems: Vec::new() };
+        let mut ids = HashSet::new();
+        for (source, contents) in self.sources.iter().zip(&self.contents) {
+            if ids.insert(source.id()) {
+                selection.take(contents);
+            } else {
+                selection.refuse_source(source.id());
+            }
+        }
+        let env = selection.env.clone();
+        let catalog = Arc::new(selection.into_catalog());
+        let pool = Arc::new(Pool::new(Arc::clone(&catalog), view.loaded));
+        let loaded = view.loaded.to_vec();
+        self.last = Some(Last { key, env, catalog, loaded, pool: Arc::clone(&pool) });
+        pool
+    }
+
+    /// `versions` were asked for before the tools: a change in between is seen next time, not lost.
+    fn read_sources(&mut self, versions: &[u64]) {
+        for (at, (source, &version)) in self.sources.iter().zip(versions).enumerate() {
+            match self.contents.get_mut(at) {
+                Some(known) if known.version == version => {}
+                Some(known) => *known = Arc::new(Contents::read(&**source, version, &known.definitions)),
+                None => self.contents.push(Arc::new(Contents::read(&**source, version, &[]))),
+            }
+        }
+    }
+}
+
+impl Contents {
+    fn read(source: &dyn Source, version: u64, known: &[Arc<Definition>]) -> Contents {
+        // A known tool is kept alive by its definition, so its address cannot be another tool's.
+        let known: HashMap<_, _> = known.iter().map(|known| (address(known.tool()), known)).collect();
+        let definition = |tool: &SharedTool| match known.get(&address(tool)) {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(Definition::new(source, Arc::clone(tool))),
+        };
+        let mut definitions: Vec<_> = source.tools().iter().map(definition).collect();
+        definitions.sort_by(|one, other| one.name().cmp(other.name()));
+
+        let mut problems = Vec::new();
+        definitions.dedup_by(|later, earlier| {
+            let is_same = later.name() == earlier.name();
+            if is_same {
+                problems.push(problem(later, ProblemKind::Duplicate));
+            }
+            is_same
+        });
+        definitions.retain(|definition| match check_name(definition) {
+            Ok(()) => true,
+            Err(kind) => {
+                problems.push(problem(definition, kind));
+                false
+            }
+        });
+        Contents { version, definitions, problems }
+    }
+}
+
+fn address(tool: &SharedTool) -> usize {
+    Arc::as_ptr(tool).cast::<()>().addr()
+}
+
+fn check_name(definition: &Definition) -> Result<(), ProblemKind> {
+    if definition.is_external() {
+        return Ok(());
+    }
+    Ok(names::check_plain(definition.name())?)
+}
+
+fn problem(definition: &Definition, kind: ProblemKind) -> Problem {
+    Problem { tool: Arc::clone(definition.name()), source: Arc::clone(definition.source()), kind }
+}
+
+/// A catalog in the making.
+struct Selection<'a> {
+    view: &'a PoolView<'a>,
+    closed: Vec<&'a Gate>,
+    /// What the environment answered: each variable is looked at once.
+    env: BTreeMap<&'static str, bool>,
+    /// In the order of the sources, and by name within each.
+    kept: Vec<Arc<Definition>>,
+    problems: Vec<Problem>,
+}
+
+impl Selection<'_> {
+    fn take(&mut self, contents: &Contents) {
+        self.problems.extend_from_slice(&contents.problems);
+        for definition in &contents.definitions {
+            match self.obstacle(definition) {
+                None => self.kept.push(Arc::clone(definition)),
+                Some(kind) => self.problems.push(problem(definition, kind)),
+            }
+        }
+    }
+
+    fn refuse_source(&mut self, id: &str) {
+        self.problems.push(Problem { tool: "".into(), source: id.into(), kind: ProblemKind::SameId });
+    }
+
+    /// The first thing that keeps a tool out.
+    fn obstacle(&mut self, definition: &Definition) -> Option<ProblemKind> {
+        let (name, spec) = (&**definition.name(), definition.spec());
+        if let Some(gate) = self.closed.iter().find(|gate| is_like(name, &gate.tools)) {
+            return Some(ProblemKind::Gated(gate.why.clone()));
+        }
+        if let Some(missing) = spec.needed_env().iter().find(|variable| !self.is_set(variable)) {
+            return Some(ProblemKind::Unavailable(format!("{missing} is not set")));
+        }
+        if let Availability::Missing(what) = definition.tool().availability() {
+            return Some(ProblemKind::Unavailable(what));
+        }
+        if let Some(why) = (self.view.hides)(name, spec) {
+            return Some(ProblemKind::Hidden(why));
+        }
+        let is_wanted = self.view.toolset.is_none_or(|toolset| toolset.contains(name, spec));
+        (!is_wanted).then_some(ProblemKind::OutsideToolset)
+    }
+
+    fn is_set(&mut self, variable: &'static str) -> bool {
+        *self.env.entry(variable).or_insert_with(|| (self.view.env)(variable))
+    }
+
+    fn into_catalog(mut self) -> Catalog {
+        let claims = self.kept.iter().filter(|kept| !kept.spec().other_names().is_empty()).cloned().collect();
+        self.settle_names();
+        let aliases = self.settle_aliases(claims);
+        let deferred = deferral::defer(&self.kept, self.view.thresholds);
+        let entries = self.kept.into_iter().zip(deferred).map(|(kept, deferred)| Entry::new(kept, deferred));
+        self.problems.sort();
+        Catalog::new(entries.collect(), aliases, self.problems)
+    }
+
+    /// Sorts by name; of two alike, the one of the earlier source stays.
+    fn settle_names(&mut self) {
+        // Stable, so that the order of the sources decides between equals.
+        self.kept.sort_by(|one, other| one.name().cmp(other.name()));
+        let problems = &mut self.problems;
+        self.kept.dedup_by(|later, earlier| {
+            let is_same = later.name() == earlier.name();
+            if is_same {
+                let with = Arc::clone(earlier.source());
+                problems.push(problem(later, ProblemKind::Collision { with }));
+            }
+            is_same
+        });
+    }
+
+    /// Gives out aliases in the order of the sources. A name is stronger than an alias, and a server's tools get no
+    /// aliases: it could catch calls that are meant for others.
+    fn settle_aliases(&mut self, claims: Vec<Arc<Definition>>) -> Vec<(&'static str, usize)> {
+        let mut taken = BTreeMap::new();
+        for claim in claims.iter().filter(|claim| !claim.is_external()) {
+            let Some(place) = self.place(claim.name()) else { continue };
+            if !Arc::ptr_eq(&self.kept[place], claim) {
+                continue; // It lost its name to another.
+            }
+            for &alias in claim.spec().other_names() {
+                let owner = self.place(alias).unwrap_or_else(|| *taken.entry(alias).or_insert(place));
+                if owner != place {
+                    let by = Arc::clone(self.kept[owner].name());
+                    self.problems.push(problem(claim, ProblemKind::AliasTaken { alias, by }));
+                }
+            }
+        }
+        taken.into_iter().collect()
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.kept.binary_search_by(|kept| (**kept.name()).cmp(name)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::pool::{
+        LiveSource, TOOL_SEARCH,
+        testing::{loading, named, plain, raw},
+    };
+
+    /// Sources as text: `own: A B | mcp:s(s): x y`. The name in brackets is the namespace.
+    fn sources(text: &str) -> Vec<Arc<dyn Source>> {
+        text.split('|').map(|source| Arc::new(source_of(source)) as _).collect()
+    }
+
+    fn source_of(text: &str) -> LiveSource {
+        let (head, names) = text.trim().rsplit_once(": ").unwrap();
+        let source = match head.trim_end_matches(')').split_once('(') {
+            Some((id, namespace)) => LiveSource::new(id).in_namespace(namespace),
+            None => LiveSource::new(head),
+        };
+        source.replace_all(names.split_whitespace().map(loading));
+        source
+    }
+
+    fn off() -> PoolView<'static> {
+        PoolView { thresholds: &Thresholds::OFF, ..PoolView::unrestricted() }
+    }
+
+    fn shown(pool: &Pool) -> String {
+        pool.shown().map(Entry::name).collect::<Vec<_>>().join(" ")
+    }
+
+    fn problems(pool: &Pool) -> Vec<String> {
+        pool.problems().iter().map(Problem::to_string).collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, view: &PoolView<'_>, expected: &str, expected_problems: &[&str]) {
+        let pool = PoolBuilder::new(sources(text)).snapshot(view);
+        assert_eq!(shown(&pool), expected);
+        assert_eq!(problems(&pool), expected_problems);
+    }
+
+    /// A request of the kind that every dialect makes.
+    fn json_of(pool: &Pool) -> String {
+        let tool = |offer: super::super::Offer<'_>| json!({ "name": offer.name, "description": offer.prompt, "input_schema": offer.schema.value() });
+        serde_json::to_string(&pool.offers().map(tool).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn tools_are_sorted_by_name_and_external_ones_carry_their_server() {
+        check(
+            "own: Read Bash | mcp:git hub(git hub): b a",
+            &off(),
+            "Bash Read mcp__git_hub_58db89fcab__a mcp__git_hub_58db89fcab__b",
+            &[],
+        );
+    }
+
+    #[test]
+    fn of_two_tools_of_one_name_the_earlier_source_has_it() {
+        check(
+            "own: A | more: A B",
+            &off(),
+            "A B",
+            &["A (more): left out: source `own` has a tool of this name"],
+        );
+        check(
+            "one(s): x | two(s): x",
+            &off(),
+            "mcp__s__x",
+            &["mcp__s__x (two): left out: source `one` has a tool of this name"],
+        );
+    }
+
+    #[test]
+    fn mistakes_of_a_source_are_reported_and_the_rest_of_it_is_kept() {
+        check(
+            "own: A B A mcp__x__y",
+            &off(),
+            "A B",
+            &[
+                "A (own): left out: the source has another tool of this name",
+                "mcp__x__y (own): left out: names with mcp__ are for tools of external servers",
+            ],
+        );
+        check("own: A | own: B", &off(), "A", &[" (own): left out: an earlier source has the same id"]);
+    }
+
+    #[test]
+    fn the_policy_hides_tools_and_the_toolset_chooses() {
+        let hides = |name: &str, _: &Spec| (name == "Bash").then(|| "deny rule `Bash`".to_owned());
+        let toolset = Filter::of(["Bash", "Read", "mcp__s__*"]);
+        let view = PoolView { hides: &hides, toolset: Some(&toolset), ..off() };
+        check(
+            "own: Bash Read Edit | mcp:s(s): x",
+            &view,
+            "Read mcp__s__x",
+            &["Bash (own): hidden: deny rule `Bash`", "Edit (own): not in the toolset"],
+        );
+    }
+
+    #[test]
+    fn absence_says_why() {
+        let hides = |name: &str, _: &Spec| (name == "Bash").then(|| "deny rule `Bash`".to_owned());
+        let pool = PoolBuilder::new(sources("own: Bash Read")).snapshot(&PoolView { hides: &hides, ..off() });
+        let why = |name| pool.absence(name).map(|problem| problem.kind.to_string());
+        assert_eq!(why("Bash").unwrap(), "hidden: deny rule `Bash`");
+        assert_eq!((why("Read"), why("Nothing")), (None, None));
+    }
+
+    #[test]
+    fn a_missing_variable_keeps_a_tool_out_until_it_is_set() {
+        let needs = named("Search").requires_env(&["SEARCH_KEY"]);
+        let source = LiveSource::new("own");
+        source.replace_all([
+            raw(needs.clone(), "", json!({})),
+            raw(needs.named("Again".into()), "", json!({})),
+        ]);
+        let mut builder = PoolBuilder::new([Arc::new(source) as _]);
+        let asked = AtomicUsize::new(0);
+        let missing = |_: &str| asked.fetch_add(1, Ordering::Relaxed) > 99;
+        let pool = builder.snapshot(&PoolView { env: &missing, ..off() });
+        assert_eq!(
+            problems(&pool),
+            [
+                "Again (own): not available: SEARCH_KEY is not set",
+                "Search (own): not available: SEARCH_KEY is not set",
+            ]
+        );
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "each variable is looked at once");
+        assert_eq!(shown(&builder.snapshot(&off())), "Again Search");
+    }
+
+    #[test]
+    fn a_gate_is_asked_every_turn() {
+        let open = Arc::new(AtomicBool::new(false));
+        let answer = Arc::clone(&open);
+        let builder = PoolBuilder::new(sources("own: Lsp LspFix Read"));
+        let mut builder = builder.gate("Lsp*", "no language server", move || answer.load(Ordering::Relaxed));
+        let pool = builder.snapshot(&off());
+        assert_eq!(shown(&pool), "Read");
+        assert_eq!(problems(&pool)[0], "Lsp (own): switched off: no language server");
+        open.store(true, Ordering::Relaxed);
+        assert_eq!(shown(&builder.snapshot(&off())), "Lsp LspFix Read");
+    }
+
+    #[test]
+    fn an_alias_never_shadows_a_name_and_the_first_source_has_it() {
+        let tool = |name, aliases| raw(named(name).aliases(aliases), "", json!({}));
+        let one = LiveSource::new("one");
+        one.replace_all([tool("Read", &["read", "cat"]), tool("Bash", &["shell", "Read"])]);
+        let two = LiveSource::new("two");
+        two.replace_all([tool("Aaa", &["cat", "dog"])]);
+        let outside = LiveSource::new("mcp:s").in_namespace("s");
+        outside.replace_all([tool("x", &["bird"])]);
+        let pool = PoolBuilder::new([Arc::new(one) as _, Arc::new(two) as _, Arc::new(outside) as _])
+            .snapshot(&off());
+        let find = |name| pool.find(name).map(Entry::name);
+        assert_eq!(find("Read"), Some("Read"));
+        assert_eq!((find("cat"), find("shell"), find("dog")), (Some("Read"), Some("Bash"), Some("Aaa")));
+        assert_eq!(find("bird"), None, "a server's tool gets no alias");
+        assert_eq!(
+            problems(&pool),
+            ["Aaa (two): the alias `cat` leads to Read", "Bash (one): the alias `Read` leads to Read",]
+        );
+    }
+
+    #[test]
+    fn the_same_pool_comes_back_while_nothing_changes() {
+        let source = Arc::new(source_of("own: A B"));
+        let mut builder = PoolBuilder::new([Arc::clone(&source) as _]);
+        let toolset = || Filter::of(["all"]);
+        let mut snapshot = |version| {
+            builder.snapshot(&PoolView { toolset: Some(&toolset()), hides_version: version, ..off() })
+        };
+        let first = snapshot(0);
+        assert!(Arc::ptr_eq(&first, &snapshot(0)), "an equal toolset is the same toolset");
+        assert!(!Arc::ptr_eq(&first, &snapshot(1)));
+        source.add(plain("C", "")).unwrap();
+        assert_eq!(shown(&snapshot(1)), "A B C");
+        assert_eq!(shown(&first), "A B", "a snapshot never changes");
+    }
+
+    #[test]
+    fn what_was_made_of_a_tool_is_kept_while_the_source_has_it() {
+        let source = Arc::new(source_of("own: A B"));
+        let mut builder = PoolBuilder::new([Arc::clone(&source) as _]);
+        let before = builder.snapshot(&off());
+        source.remove("B");
+        let after = builder.snapshot(&off());
+        let checkers =
+            [&before, &after].map(|pool| std::ptr::from_ref(pool.find("A").unwrap().checker().unwrap()));
+        assert_eq!(checkers[0], checkers[1]);
+    }
+
+    #[test]
+    fn sources_come_and_go() {
+        let mut builder = PoolBuilder::new(sources("own: A | more: B"));
+        assert_eq!(shown(&builder.snapshot(&off())), "A B");
+        builder.add(Arc::new(source_of("third: C")));
+        assert_eq!(shown(&builder.snapshot(&off())), "A B C");
+        assert!(builder.remove("own").is_some() && builder.remove("own").is_none());
+        assert_eq!(shown(&builder.snapshot(&off())), "B C");
+    }
+
+    #[test]
+    fn loading_appends_and_changes_nothing_before() {
+        let mut builder = PoolBuilder::new(sources("own: ToolSearch Read! | mcp:s(s): a b c"));
+        let thresholds = Thresholds { count: 2, ..Thresholds::OFF };
+        let mut load = |loaded: &[&str]| {
+            let loaded: Vec<_> = loaded.iter().map(|&name| name.to_owned()).collect();
+            builder.snapshot(&PoolView { thresholds: &thresholds, loaded: &loaded, ..off() })
+        };
+        assert_eq!(shown(&load(&[])), "Read ToolSearch");
+        assert_eq!(shown(&load(&["mcp__s__c"])), "Read ToolSearch mcp__s__c");
+        let pool = load(&["mcp__s__c", "mcp__s__a", "mcp__s__c", "Read", "unknown"]);
+        assert_eq!(shown(&pool), "Read ToolSearch mcp__s__c mcp__s__a");
+        let deferred: Vec<_> = pool.deferred().map(Entry::name).collect();
+        assert_eq!(deferred, ["mcp__s__b"]);
+        assert!(
+            !pool.find("mcp__s__a").unwrap().is_deferred() && pool.find("mcp__s__b").unwrap().is_deferred()
+        );
+        assert_eq!(pool.len(), 5);
+    }
+
+    #[test]
+    fn the_bytes_of_a_pool_are_these() {
+        let path =
+            json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
+        let own = LiveSource::new("own");
+        own.replace_all([
+            raw(named("Read"), "Reads a file.", path),
+            plain("Edit", "Changes \"it\"."),
+            plain(TOOL_SEARCH, ""),
+        ]);
+        let outside = LiveSource::new("mcp:s").in_namespace("s");
+        outside.replace_all([plain("z", "Last."), plain("y", "Never.")]);
+        let mut builder = PoolBuilder::new([Arc::new(own) as _, Arc::new(outside) as _]);
+        let thresholds = Thresholds { count: 3, ..Thresholds::OFF };
+        let view = PoolView { thresholds: &thresholds, loaded: &["mcp__s__z".to_owned()], ..off() };
+        let pool = builder.snapshot(&view);
+        insta::assert_snapshot!(json_of(&pool), @r#"[{"name":"Edit","description":"Changes \"it\".","input_schema":{"type":"object","properties":{}}},{"name":"Read","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}},{"name":"ToolSearch","description":"","input_schema":{"type":"object","properties":{}}},{"name":"mcp__s__z","description":"Last.","input_schema":{"type":"object","properties":{}}}]"#);
+        insta::assert_snapshot!(pool.fingerprint(), @"6c2c1cab73206bb793199206592ba464");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_order_in_which_a_source_lists_its_tools_does_not_matter(
+            order in Just((0..40usize).collect::<Vec<_>>()).prop_shuffle(),
+            count in 0..50usize,
+        ) {
+            let thresholds = Thresholds { count, ..Thresholds::OFF };
+            let build = |order: &[usize]| {
+                let all: Vec<_> = order.iter().map(|n| format!("t{n}")).collect();
+                let (own, outside) = (all.join(" "), all.join(" "));
+                let text = format!("own: {own} ToolSearch | mcp:s(s): {outside}");
+                let loaded = ["mcp__s__t7".to_owned(), "t3".to_owned()];
+                let view = PoolView { thresholds: &thresholds, loaded: &loaded, ..off() };
+                PoolBuilder::new(sources(&text)).snapshot(&view)
+            };
+            let sorted: Vec<_> = (0..40).collect();
+            let (one, other) = (build(&order), build(&sorted));
+            prop_assert_eq!(json_of(&one), json_of(&other));
+            prop_assert_eq!(one.fingerprint(), other.fingerprint());
+        }
+
+        #[test]
+        fn loading_only_appends(
+            loaded in proptest::collection::vec((0..30usize, any::<bool>()), 0..20),
+            count in 0..70usize,
+        ) {
+            let names = |range: std::ops::Range<usize>| range.map(|n| format!("t{n}")).collect::<Vec<_>>().join(" ");
+            let text = format!("own: {} ToolSearch | mcp:s(s): {}", names(0..20), names(0..30));
+            let mut builder = PoolBuilder::new(sources(&text));
+            let thresholds = Thresholds { count, ..Thresholds::OFF };
+            let name = |(n, external): &(usize, bool)| if *external { format!("mcp__s__t{n}") } else { format!("t{n}") };
+            let loaded: Vec<_> = loaded.iter().map(name).collect();
+            let mut before = String::from("[]");
+            for upto in 0..=loaded.len() {
+                let view = PoolView { thresholds: &thresholds, loaded: &loaded[..upto], ..off() };
+                let now = json_of(&builder.snapshot(&view));
+                prop_assert!(now.starts_with(before.trim_end_matches(']')));
+                before = now;
+            }
+        }
+    }
+}

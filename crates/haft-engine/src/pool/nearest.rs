@@ -1,0 +1,162 @@
+//! What did the model mean by an unknown name?
+//!
+//! Models write `read_file` for `ReadFile`, `Gerp` for `Grep` and `create_issue` for `mcp__github__create_issue`. So
+//! case and separators are ignored, the part after the server is also compared alone, and only what is plausibly meant
+//! is offered: a wrong suggestion costs a turn.
+
+use super::names;
+
+/// Names are at most 64 long, so nothing near one is longer than this. It bounds what a hostile name can cost.
+const LONGEST: usize = 96;
+/// A name inside another says little if it is shorter than this.
+const TELLING: usize = 4;
+
+/// The names that are most like `wanted`, best first, at most `most`. Of equally good ones the first comes first.
+///
+/// ```
+/// use haft_engine::pool::nearest;
+/// let names = ["Edit", "Grep", "Read", "mcp__github__create_issue"];
+/// assert_eq!(nearest("gerp", names.into_iter(), 3), ["Grep"]);
+/// assert_eq!(nearest("createIssue", names.into_iter(), 3), ["mcp__github__create_issue"]);
+/// ```
+pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let wanted = Wanted { whole: letters(wanted), tail: names::split(wanted).map(|(_, tool)| letters(tool)) };
+    let mut found: Vec<_> = names.filter_map(|name| Some((wanted.distance(name)?, name))).collect();
+    found.sort_by_key(|(distance, _)| *distance); // stable
+    found.into_iter().take(most).map(|(_, name)| name).collect()
+}
+
+struct Wanted {
+    whole: Vec<char>,
+    /// What follows the server, if the model named one.
+    tail: Option<Vec<char>>,
+}
+
+impl Wanted {
+    fn distance(&self, name: &str) -> Option<usize> {
+        let whole = distance(&self.whole, &letters(name));
+        let Some((_, tail)) = names::split(name) else {
+            // A server was named that does not have it; a tool of ours may still be meant.
+            return whole.or_else(|| Some(1 + distance(self.tail.as_ref()?, &letters(name))?));
+        };
+        let tail = letters(tail);
+        let alone = distance(&self.whole, &tail);
+        let both = self.tail.as_ref().and_then(|wanted| distance(wanted, &tail));
+        [whole, alone, both.map(|distance| distance + 1)].into_iter().flatten().min()
+    }
+}
+
+/// Letters and digits in lower case.
+fn letters(name: &str) -> Vec<char> {
+    let letters = name.chars().filter(|ch| ch.is_alphanumeric()).flat_map(char::to_lowercase);
+    letters.take(LONGEST).collect()
+}
+
+/// How far apart two names are, if one can be meant by the other.
+fn distance(wanted: &[char], name: &[char]) -> Option<usize> {
+    let longer = wanted.len().max(name.len());
+    let limit = (longer / 3).max(1);
+    if let Some(edits) = edits(wanted, name, limit).filter(|edits| *edits < longer) {
+        return Some(edits);
+    }
+    let (short, long) = if wanted.len() < name.len() { (wanted, name) } else { (name, wanted) };
+    let is_inside = short.len() >= TELLING && long.windows(short.len()).any(|part| part == short);
+    // After every near miss: one name inside another is a weaker sign.
+    is_inside.then(|| LONGEST + long.len() - short.len())
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that make one of the other, if at most `limit`.
+fn edits(from: &[char], to: &[char], limit: usize) -> Option<usize> {
+    if from.len().abs_diff(to.len()) > limit {
+        return None;
+    }
+    let mut before_last = vec![0; to.len() + 1];
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for (i, &ch) in from.iter().enumerate() {
+        let mut row = Vec::with_capacity(to.len() + 1);
+        row.push(i + 1);
+        for (j, &other) in to.iter().enumerate() {
+            let replaced = last[j] + usize::from(ch != other);
+            let mut best = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && ch == to[j - 1] && from[i - 1] == other {
+                best = best.min(before_last[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        // A swap reaches back two rows, so one bad row alone proves nothing.
+        if row.iter().chain(&last).all(|edits| *edits > limit) {
+            return None;
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().filter(|edits| *edits <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 10] = [
+        "Bash",
+        "Batch",
+        "Edit",
+        "Grep",
+        "Read",
+        "TodoWrite",
+        "WebFetch",
+        "mcp__github__create_issue",
+        "mcp__gitlab__create_issue",
+        "mcp__slack__send-message",
+    ];
+
+    #[track_caller]
+    fn check(wanted: &str, expected: &[&str]) {
+        assert_eq!(nearest(wanted, NAMES.into_iter(), 3), expected);
+    }
+
+    #[test]
+    fn case_and_separators_do_not_count() {
+        check("todo_write", &["TodoWrite"]);
+        check("WEB-FETCH", &["WebFetch"]);
+        check("sendMessage", &["mcp__slack__send-message"]);
+    }
+
+    #[test]
+    fn slips_are_forgiven() {
+        check("Gerp", &["Grep"]);
+        check("Reed", &["Read"]);
+        check("Bsh", &["Bash"]);
+        check("TodoWriter", &["TodoWrite"]);
+    }
+
+    #[test]
+    fn the_server_may_be_left_out_or_wrong() {
+        check("create_isue", &["mcp__github__create_issue", "mcp__gitlab__create_issue"]);
+        check("mcp__github__createIssue", &["mcp__github__create_issue", "mcp__gitlab__create_issue"]);
+        check("mcp__jira__create_issue", &["mcp__github__create_issue", "mcp__gitlab__create_issue"]);
+        check("github_create_issue", &["mcp__github__create_issue", "mcp__gitlab__create_issue"]);
+        check("mcp__fs__read", &["Read"]);
+    }
+
+    #[test]
+    fn a_name_inside_another_is_plausible() {
+        check("ReadFile", &["Read"]);
+        check("run_bash_command", &["Bash"]);
+    }
+
+    #[test]
+    fn what_is_like_nothing_gets_no_suggestion() {
+        check("Kubernetes", &[]);
+        check("", &[]);
+        check("!", &[]);
+        check("天气", &[]);
+    }
+
+    #[test]
+    fn a_huge_name_among_many_costs_little() {
+        let many: Vec<String> = (0..10_000).map(|n| format!("mcp__server{}__do_thing_{n}", n % 50)).collect();
+        let names = || many.iter().map(String::as_str);
+        assert_eq!(nearest(&"x".repeat(1 << 20), names(), 5), Vec::<&str>::new());
+        assert_eq!(nearest("do_thing_77", names(), 1), ["mcp__server27__do_thing_77"]);
+    }
+}

@@ -64,7 +64,8 @@ impl Dialect {
     }
 
     /// What goes back to the model: one message for Anthropic and Gemini, a list of messages for OpenAI, a list of
-    /// items for Responses. Give it the results of all calls of one message, in the order of the calls.
+    /// items for Responses. Give it the results of all calls of one message, in the order of the calls; there is
+    /// nothing to send where there were none.
     pub fn results(self, results: &[ToolResult]) -> Value {
         match self {
             Dialect::Anthropic => anthropic::results(results),

@@ -160,6 +160,7 @@ fn subset(schema: &Map<String, Value>) -> Map<String, Value> {
         kept.insert("description".to_owned(), description.into());
     }
     list_required(&mut kept);
+    name_type(&mut kept);
     split_types(kept)
 }
 
@@ -198,6 +199,7 @@ fn keep<'a>(keyword: &'a str, value: &Value) -> Kept<'a> {
         "type" | "title" | "description" | "required" | "minItems" | "maxItems" | "minimum" | "maximum" => {
             Kept::As(keyword, value.clone())
         }
+        "items" if value.is_boolean() => Kept::No,
         "properties" | "items" | "prefixItems" | "additionalProperties" | "anyOf" => {
             Kept::As(keyword, each_schema(keyword, value, &mut subset_value))
         }
@@ -221,6 +223,15 @@ fn keep<'a>(keyword: &'a str, value: &Value) -> Kept<'a> {
 
 fn in_words(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A list of values does not say its type, and the API wants to know.
+fn name_type(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(values)) = schema.get("enum") else { return };
+    let kind = if values.iter().all(Value::is_string) { "string" } else { "number" };
+    if kind == "string" || values.iter().all(Value::is_number) {
+        schema.entry("type").or_insert_with(|| kind.into());
+    }
 }
 
 /// Of several types the API takes only one and `null`. More become alternatives.

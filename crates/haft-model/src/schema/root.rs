@@ -113,19 +113,20 @@ fn any_of(schemas: Value) -> Value {
         return schemas.swap_remove(0);
     }
     match schemas.iter().map(constant).collect::<Option<Vec<&Value>>>() {
-        // The tag of a tagged union.
-        Some(constants) => {
-            let mut tag = json!({ "enum": constants });
-            if let Some(kind) = schemas[0]
-                .get("type")
-                .filter(|kind| schemas.iter().all(|other| other.get("type") == Some(kind)))
-            {
-                tag["type"] = kind.clone();
-            }
-            tag
-        }
+        Some(constants) => tag(&schemas, &constants),
         None => json!({ "anyOf": schemas }),
     }
+}
+
+/// The tag of a tagged union: one of several values, of one type if they all say so.
+fn tag(schemas: &[Value], constants: &[&Value]) -> Value {
+    let kind = schemas[0].get("type");
+    let mut tag = Map::new();
+    if let Some(kind) = kind.filter(|_| schemas.iter().all(|schema| schema.get("type") == kind)) {
+        tag.insert("type".to_owned(), kind.clone());
+    }
+    tag.insert("enum".to_owned(), json!(constants));
+    tag.into()
 }
 
 /// The only value that a schema takes, if it is so written.

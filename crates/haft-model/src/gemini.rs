@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     message::{At, Calls, DialectError},
     piece::{Kind, Media, Piece, messages, pieces},
-    schema::{Holds, Shown, each_schema, list_required, merge},
+    schema::{Holds, Shown, each_schema, list_required, merge, say},
 };
 
 pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
@@ -154,11 +154,7 @@ fn subset(schema: &Map<String, Value>) -> Map<String, Value> {
             Kept::No => {}
         }
     }
-    if !said.is_empty() {
-        let before = kept.get("description").and_then(Value::as_str).unwrap_or_default();
-        let description = format!("{before} ({})", said.join("; ")).trim().to_owned();
-        kept.insert("description".to_owned(), description.into());
-    }
+    say(&mut kept, &said);
     list_required(&mut kept);
     name_type(&mut kept);
     split_types(kept)

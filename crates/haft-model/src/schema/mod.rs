@@ -10,6 +10,7 @@
 mod keyword; //  which keywords there are and what they hold
 mod inline; //   references put in place
 mod tidy; //     old and broken keywords made right
+mod pattern; //  regular expressions that every API can read
 mod root; //     an object at the root
 
 use haft_engine::pool::Offer;
@@ -45,6 +46,16 @@ impl Shown {
             tool.insert("description".to_owned(), description.into());
         }
     }
+}
+
+/// Says what a schema's keywords cannot, at the end of its description: "The name. (pattern: ^a)".
+pub(crate) fn say(schema: &mut Map<String, Value>, facts: &[String]) {
+    if facts.is_empty() {
+        return;
+    }
+    let before = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let description = format!("{before} ({})", facts.join("; ")).trim().to_owned();
+    schema.insert("description".to_owned(), description.into());
 }
 
 #[cfg(test)]
@@ -141,6 +152,21 @@ mod tests {
                 "list": { "type": "array", "items": {} },
                 "anything": {},
             }, "required": ["n"] }),
+            "",
+        );
+    }
+
+    #[test]
+    fn a_pattern_that_not_every_api_can_read_is_told_in_words() {
+        check(
+            json!({ "type": "object", "properties": {
+                "name": { "type": "string", "pattern": "^\\p{L}+$", "description": "Who." },
+                "id": { "type": "string", "pattern": "^[a-z]+$" },
+            }, "patternProperties": { "(?i)x": {}, "^x": {} } }),
+            json!({ "type": "object", "properties": {
+                "name": { "type": "string", "description": "Who. (pattern: ^\\p{L}+$)" },
+                "id": { "type": "string", "pattern": "^[a-z]+$" },
+            }, "patternProperties": { "^x": {} } }),
             "",
         );
     }

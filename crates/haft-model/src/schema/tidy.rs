@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keyword::{Holds, each_schema};
+use super::{
+    keyword::{Holds, each_schema},
+    pattern::is_portable,
+    say,
+};
 
 /// The schema with the keywords that 2020-12 has, each with a value that it may have. The rest is left out.
 pub(super) fn tidy(schema: &Value) -> Value {
@@ -15,6 +19,9 @@ pub(super) fn tidy(schema: &Value) -> Value {
         if let Some(value) = keep(keyword, value) {
             tidied.insert(keyword.clone(), value);
         }
+    }
+    if let Some(Value::String(pattern)) = map.get("pattern").filter(|_| !tidied.contains_key("pattern")) {
+        say(&mut tidied, &[format!("pattern: {pattern}")]);
     }
     // OpenAI refuses an array that does not say of what.
     if has_type(&tidied, "array") && !tidied.contains_key("items") {
@@ -56,6 +63,14 @@ fn keep(keyword: &str, value: &Value) -> Option<Value> {
             let named =
                 named.iter().filter_map(|(name, names)| Some((name.clone(), some_names(names.as_array()?)?)));
             Some(named.collect::<Map<String, Value>>().into())
+        }
+        (Holds::Named, Value::Object(named)) if keyword == "patternProperties" => {
+            let readable = named.iter().filter(|(pattern, _)| is_portable(pattern));
+            let readable = readable.map(|(pattern, schema)| (pattern.clone(), tidy(schema)));
+            Some(readable.collect::<Map<String, Value>>().into())
+        }
+        (Holds::Text, Value::String(pattern)) if keyword == "pattern" => {
+            is_portable(pattern).then(|| value.clone())
         }
         (Holds::Schema, Value::Bool(_)) if is_often_flag(keyword) => Some(value.clone()),
         (Holds::Schema, Value::Object(_) | Value::Bool(_)) | (Holds::Named, Value::Object(_)) => {

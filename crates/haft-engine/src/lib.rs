@@ -9,3 +9,8 @@ pub mod policy; //   may this call run?
 pub mod turn; //     how do the calls of one turn run?
 pub mod result; //   what goes back to the model?
 pub mod session; //  what do calls see and change?
+mod engine; //       what all sessions share
+
+pub use engine::{Engine, EngineBuilder, Settings};
+pub use session::{Session, SessionOptions};
+pub use turn::Call;

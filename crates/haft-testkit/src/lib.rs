@@ -1,1 +1,15 @@
-//! For tests: a workspace written as text, scripted tools, a model in a list
+//! For tests: a workspace written as text, and tools that do what a test needs.
+//!
+//! A crate because the tests of several crates use it and no product does. Tests here never touch the developer's home,
+//! the network or the clock on the wall.
+
+// Test code may say `expect`: a failure here is a failure of the test.
+#![allow(clippy::unwrap_used)]
+
+mod workspace; // files written as text
+mod run; //       one tool, through the whole pipeline
+mod tools; //     tools that sleep, fail, panic, grow
+
+pub use run::{Outcome, engine, run, session};
+pub use tools::{Probe, panicking, sized, sleeping};
+pub use workspace::Workspace;

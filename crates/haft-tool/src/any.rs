@@ -38,7 +38,7 @@ pub trait AnyTool: Send + Sync {
 }
 
 /// A tool with its input: a call that has not run yet.
-pub trait Bound: Send {
+pub trait Bound: Send + Sync {
     /// See [`Tool::validate`].
     fn validate(&self) -> Result<(), Fault>;
     /// See [`Tool::effects`].
@@ -107,8 +107,34 @@ impl<T: Tool> AnyTool for Typed<T> {
 
 /// Input that passed the schema and still is not the type: the type knows more than its schema says.
 pub(crate) fn typed<T: for<'de> Deserialize<'de>>(tool: &str, input: &Value) -> Result<T, Fault> {
-    T::deserialize(input)
-        .map_err(|err| Fault::new(FaultKind::InvalidInput, format!("{tool}: the input is not usable: {err}")))
+    T::deserialize(input).or_else(|err| {
+        // To JSON Schema `5.0` is an integer; to a Rust integer it is not.
+        let mut whole = input.clone();
+        if make_whole(&mut whole)
+            && let Ok(typed) = T::deserialize(&whole)
+        {
+            return Ok(typed);
+        }
+        Err(Fault::new(FaultKind::InvalidInput, format!("{tool}: the input is not usable: {err}")))
+    })
+}
+
+/// Writes numbers like `5.0` as integers; says whether there were any.
+fn make_whole(value: &mut Value) -> bool {
+    /// Beyond this not every integer has a floating-point number of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
+                *number = (float as i64).into();
+                true
+            }
+            _ => false,
+        },
+        Value::Array(items) => items.iter_mut().fold(false, |any, item| make_whole(item) | any),
+        Value::Object(map) => map.values_mut().fold(false, |any, item| make_whole(item) | any),
+        _ => false,
+    }
 }
 
 struct TypedCall<T: Tool> {
@@ -131,5 +157,20 @@ impl<T: Tool> Bound for TypedCall<T> {
     }
     fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Reply, Fault>> {
         Box::pin(async move { self.tool.tool.call(self.input, &cx).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_float_without_a_fraction_is_an_integer_where_one_is_wanted() {
+        assert_eq!(typed::<Vec<u32>>("t", &json!([5.0, 6])).unwrap(), [5, 6]);
+        assert_eq!(typed::<Vec<f64>>("t", &json!([5.0])).unwrap(), [5.0]);
+        assert!(typed::<Vec<u32>>("t", &json!([5.5])).is_err());
+        assert!(typed::<Vec<u8>>("t", &json!([256.0])).is_err());
     }
 }

@@ -113,7 +113,7 @@ impl<I, S> ToolBuilder<I, S> {
     }
 }
 
-impl<I: DeserializeOwned + JsonSchema + Send + 'static> ToolBuilder<I, Derived> {
+impl<I: DeserializeOwned + JsonSchema + Send + Sync + 'static> ToolBuilder<I, Derived> {
     /// What it does. The tool is complete.
     pub fn call<F, Fut>(self, body: F) -> SharedTool
     where
@@ -124,7 +124,7 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> ToolBuilder<I, Derived> 
     }
 }
 
-impl<I: DeserializeOwned + Send + 'static> ToolBuilder<I, Given> {
+impl<I: DeserializeOwned + Send + Sync + 'static> ToolBuilder<I, Given> {
     /// What it does. The tool is complete.
     pub fn call<F, Fut>(self, body: F) -> SharedTool
     where
@@ -135,7 +135,7 @@ impl<I: DeserializeOwned + Send + 'static> ToolBuilder<I, Given> {
     }
 }
 
-impl<I: DeserializeOwned + Send + 'static, S> ToolBuilder<I, S> {
+impl<I: DeserializeOwned + Send + Sync + 'static, S> ToolBuilder<I, S> {
     fn finish<F, Fut>(self, derive: fn() -> Schema, body: F) -> SharedTool
     where
         F: Fn(I, Cx) -> Fut + Send + Sync + 'static,
@@ -165,7 +165,7 @@ struct Closure<I, F> {
 
 impl<I, F, Fut> AnyTool for Closure<I, F>
 where
-    I: DeserializeOwned + Send + 'static,
+    I: DeserializeOwned + Send + Sync + 'static,
     F: Fn(I, Cx) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Reply, Fault>> + Send + 'static,
 {
@@ -203,7 +203,7 @@ struct ClosureCall<I, F> {
 
 impl<I, F, Fut> Bound for ClosureCall<I, F>
 where
-    I: DeserializeOwned + Send + 'static,
+    I: DeserializeOwned + Send + Sync + 'static,
     F: Fn(I, Cx) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Reply, Fault>> + Send + 'static,
 {

@@ -221,9 +221,11 @@ impl Effects {
         &self.paths
     }
 
-    /// The paths, for the stage that finds out what they really are.
-    pub fn paths_mut(&mut self) -> &mut [PathEffect] {
-        &mut self.paths
+    /// For engines: notes what the paths really are, in their order.
+    pub fn locate(&mut self, targets: impl IntoIterator<Item = PathBuf>) {
+        for (effect, target) in self.paths.iter_mut().zip(targets) {
+            effect.target = Some(target);
+        }
     }
 
     /// The hosts.
@@ -380,7 +382,7 @@ mod tests {
     #[test]
     fn two_names_of_one_file_conflict_once_their_target_is_known() {
         let mut one = Effects::writes("/w/link");
-        one.paths_mut()[0].target = Some("/w/real".into());
+        one.locate(["/w/real".into()]);
         conflict(&one, &Effects::writes("/w/real"), true);
     }
 

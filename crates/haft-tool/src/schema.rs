@@ -16,7 +16,14 @@ pub struct Schema {
     value: Value,
     description: Option<String>,
     text: OnceLock<String>,
-    paths: Vec<Vec<Step>>,
+    paths: Vec<PathField>,
+}
+
+/// Where in an input a path is, and what stands there if the model leaves it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PathField {
+    steps: Vec<Step>,
+    default: Option<String>,
 }
 
 /// One step from an input value towards a path in it.
@@ -72,11 +79,23 @@ impl Schema {
         self.text.get_or_init(|| self.value.to_string())
     }
 
-    /// Makes every path in an input absolute. Whether the input fits the schema is not asked here.
+    /// Makes every path in an input absolute, also those that are only meant by default. Whether the input fits the
+    /// schema is not asked here.
     pub fn make_paths_absolute(&self, input: &mut Value, base: &PathBase) {
-        for path in &self.paths {
-            at_each(input, path, &mut |found| absolute(found, base));
+        for field in &self.paths {
+            if let (Some(default), Some((Step::Key(key), parents))) = (&field.default, field.steps.split_last()) {
+                at_each(input, parents, &mut |parent| set_default(parent, key, default));
+            }
+            at_each(input, &field.steps, &mut |found| absolute(found, base));
         }
+    }
+}
+
+fn set_default(parent: &mut Value, key: &str, default: &str) {
+    if let Value::Object(map) = parent
+        && !map.contains_key(key)
+    {
+        map.insert(key.to_owned(), default.into());
     }
 }
 
@@ -106,11 +125,12 @@ fn at_each(value: &mut Value, steps: &[Step], act: &mut dyn FnMut(&mut Value)) {
 }
 
 /// Takes the markers of path fields out of a schema and remembers where they were.
-fn take_paths(schema: &mut Value, here: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
+fn take_paths(schema: &mut Value, here: &mut Vec<Step>, found: &mut Vec<PathField>) {
     let Value::Object(map) = schema else { return };
     if map.get("format").is_some_and(|format| format == AbsolutePath::FORMAT) {
         map.shift_remove("format");
-        found.push(here.clone());
+        let default = map.get("default").and_then(Value::as_str).map(str::to_owned);
+        found.push(PathField { steps: here.clone(), default });
     }
     for union in ["anyOf", "oneOf", "allOf"] {
         if let Some(Value::Array(branches)) = map.get_mut(union) {
@@ -229,6 +249,16 @@ mod tests {
             input,
             json!({ "path": "/home/u/a", "also": ["/w/b", "/c"], "inner": { "at": "/w/d" }, "limit": 3 })
         );
+    }
+
+    #[test]
+    fn a_path_that_is_left_out_is_the_default_one() {
+        let schema = Schema::from_value(json!({ "properties": {
+            "path": { "type": "string", "format": AbsolutePath::FORMAT, "default": "." },
+        }}));
+        let mut input = json!({});
+        schema.make_paths_absolute(&mut input, &PathBase { cwd: "/w".into(), home: None });
+        assert_eq!(input, json!({ "path": "/w" }));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::{Availability, Cx, Effects, Fault, Moment, Reply, Spec, View};
 /// cancels the call's token, waits a moment, and then drops the future.
 pub trait Tool: Send + Sync + 'static {
     /// The arguments. Use [`AbsolutePath`](crate::AbsolutePath) for paths: they arrive absolute.
-    type Input: DeserializeOwned + JsonSchema + Send + 'static;
+    type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// What is fixed about the tool.
     const SPEC: Spec;

@@ -1,1 +1,18 @@
-//! The built-in tools, a file each
+//! The built-in tools, a file each, and the one list that registers them.
+//!
+//! A crate of its own so that an embedder with other tools compiles none of these. Adding a tool is its file and its
+//! two lines here; forget the second and the compiler says that it is never constructed.
+
+mod list; //         List: what is in a directory
+mod read; //         Read: the lines of a text file
+mod stat; //         Stat: what is at a path
+mod tool_search; //  ToolSearch: finds tools that are not shown
+
+use haft_tool::{IntoTool, SharedTool};
+
+pub use tool_search::ToolSearch;
+
+/// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
+pub fn builtin() -> Vec<SharedTool> {
+    vec![list::List.into_tool(), read::Read.into_tool(), stat::Stat.into_tool()]
+}

@@ -32,6 +32,17 @@ pub struct Rules {
     pub deny: Vec<(String, Origin)>,
 }
 
+impl Rules {
+    /// These rules and those.
+    #[must_use]
+    pub fn and(mut self, other: Rules) -> Rules {
+        self.allow.extend(other.allow);
+        self.ask.extend(other.ask);
+        self.deny.extend(other.deny);
+        self
+    }
+}
+
 /// Where a rule was written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

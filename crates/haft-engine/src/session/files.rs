@@ -5,28 +5,31 @@
 //! swapped in between.
 
 use std::{
+    fmt::Write,
     fs::{self, File, Metadata, OpenOptions},
     io,
     os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Effects, Fault, Files, Refusal};
+use haft_tool::{Effects, Fault, Files, Refusal};
 use rustix::fs::OFlags;
 
 use super::locate::locate;
+use crate::pool::nearest;
 
 /// File access for one call: what its effects declared, at the places that were judged.
 #[derive(Debug)]
 pub(crate) struct DeclaredFiles {
     readable: Vec<PathBuf>,
+    workspace: PathBuf,
 }
 
 impl DeclaredFiles {
-    pub(crate) fn new(effects: &Effects) -> DeclaredFiles {
-        // Whoever may write a file may look at it first.
-        let places = effects.paths().iter().filter(|effect| matches!(effect.access, Access::Read | Access::Write));
-        DeclaredFiles { readable: places.map(|effect| effect.place().to_owned()).collect() }
+    pub(crate) fn new(effects: &Effects, workspace: &Path) -> DeclaredFiles {
+        // Whoever may write a file may look at it first, so the access is not asked.
+        let readable = effects.paths().iter().map(|effect| effect.place().to_owned()).collect();
+        DeclaredFiles { readable, workspace: workspace.to_owned() }
     }
 
     /// Refuses a real place that the call did not declare.
@@ -38,6 +41,20 @@ impl DeclaredFiles {
             Refusal::Boundary,
             format!("{} is not what this call was permitted to touch", path.display()),
         ))
+    }
+
+    /// A file that is not there, and perhaps the one that was meant. Only names inside the workspace are told: others
+    /// would say more than was permitted.
+    fn missing(&self, path: &Path, real: &Path, err: io::Error) -> Fault {
+        let mut fault = Fault::io("read", path, err);
+        let name = real.file_name().and_then(|name| name.to_str());
+        let parent = real.parent().filter(|parent| parent.starts_with(&self.workspace));
+        if let (Some(name), Some(parent)) = (name, parent)
+            && let Some(near) = nearest_name(parent, name)
+        {
+            let _ = write!(fault.message_mut(), "; did you mean {near}?");
+        }
+        fault
     }
 
     fn place(&self, path: &Path) -> Result<PathBuf, Fault> {
@@ -53,8 +70,10 @@ impl Files for DeclaredFiles {
         let cannot = |err| Fault::io("read", path, err);
         // Non-blocking, so that opening a FIFO returns; no terminal becomes ours; the last link was resolved already.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-        let file =
-            OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&real).map_err(cannot)?;
+        let file = match OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&real) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Err(self.missing(path, &real, err)),
+            opened => opened.map_err(cannot)?,
+        };
         let metadata = file.metadata().map_err(cannot)?;
         if metadata.is_dir() {
             return Err(cannot(io::ErrorKind::IsADirectory.into()));
@@ -90,6 +109,13 @@ impl Files for DeclaredFiles {
     }
 }
 
+/// Looks only at so many names: a hint is not worth more.
+fn nearest_name(parent: &Path, name: &str) -> Option<String> {
+    let entries = fs::read_dir(parent).ok()?.take(2_000).flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    nearest(name, names.iter().map(String::as_str), 1).first().map(|near| (*near).to_owned())
+}
+
 /// What a descriptor really is, asked of the kernel.
 fn opened(file: &File) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
@@ -104,8 +130,8 @@ mod tests {
     fn door(effects: Effects) -> DeclaredFiles {
         let mut effects = effects;
         let targets: Vec<_> = effects.paths().iter().map(|effect| locate(&effect.path).unwrap()).collect();
-        crate::session::locate::fill(&mut effects, targets);
-        DeclaredFiles::new(&effects)
+        effects.locate(targets);
+        DeclaredFiles::new(&effects, Path::new("/nowhere"))
     }
 
     #[test]

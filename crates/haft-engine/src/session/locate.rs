@@ -10,33 +10,17 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use haft_tool::{Effects, Fault};
+use haft_tool::Fault;
 
 /// Links on the way to one path, as many as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// Fills in what the paths of the effects really are. Blocks on the file system.
-pub(crate) fn locate_all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
-    paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect()
-}
+/// What the paths of one call really are, in their order.
+pub(crate) type Located = Result<Vec<PathBuf>, Fault>;
 
-/// Finds the targets of all paths without blocking an async thread.
-pub(crate) async fn locate_effects(effects: &mut Effects) -> Result<(), Fault> {
-    if effects.paths().is_empty() {
-        return Ok(());
-    }
-    let paths: Vec<PathBuf> = effects.paths().iter().map(|effect| effect.path.clone()).collect();
-    let located = tokio::task::spawn_blocking(move || locate_all(&paths)).await;
-    let targets = located.map_err(|err| Fault::failed("the paths could not be resolved").with_source(err))??;
-    fill(effects, targets);
-    Ok(())
-}
-
-/// Notes the targets that [`locate_all`] found, in the same order.
-pub(crate) fn fill(effects: &mut Effects, targets: Vec<PathBuf>) {
-    for (effect, target) in effects.paths_mut().iter_mut().zip(targets) {
-        effect.target = Some(target);
-    }
+/// Locates the paths of several calls. Blocks on the file system.
+pub(crate) fn locate_each(calls: Vec<Vec<PathBuf>>) -> Vec<Located> {
+    calls.iter().map(|paths| paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect()).collect()
 }
 
 fn unresolvable(path: &Path, err: io::Error) -> Fault {

@@ -1,6 +1,18 @@
 //! What do calls see and change?
+//!
+//! A session is who works where: identity, workspace, directory, mode, loaded tools. Calls see a narrow part of it and
+//! change it only by what they return.
 
-mod locate; //  what a path really is
-mod files; //   the one door to the file system
+mod state; //     the session itself
+mod locate; //    what a path really is
+mod files; //     the one door to the file system
+mod host; //      what stands behind a running call
+mod failures; //  mistakes that a model repeats
+mod journal; //   what lasts of a call
 
+pub(crate) use failures::Failures;
+pub(crate) use host::CallHost;
+pub use journal::{Journal, Started};
 pub use locate::locate;
+pub(crate) use locate::{Located, locate_each};
+pub use state::{Explanation, Session, SessionError, SessionOptions};

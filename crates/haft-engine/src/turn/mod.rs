@@ -1,7 +1,27 @@
 //! How do the calls of one turn run?
+//!
+//! A turn is a list of calls. Each is understood first ([`pipeline`] steps 1–3), then waits until the [`Scheduler`] lets
+//! it run beside or after the others, and then walks through the rest of the pipeline. Not here: what tools do, who may
+//! do what, and what an API's messages look like.
 
 mod call; //       what the model asked for
 mod scheduler; //  who may run beside whom
+mod pipeline; //   one call, from JSON to result
+mod drive; //      all calls of a turn
+mod live; //       a turn that is fed while the model writes
+mod event; //      what a watcher sees
+mod interrupt; //  stopping it
+mod hook; //       code before and after a call
+mod kernel; //     tools that see the runtime
 
 pub use call::{Arguments, Call};
+pub(crate) use drive::{Feed, drive};
+pub use event::Event;
+pub(crate) use event::Events;
+pub use hook::{After, Before, CallFacts, Hook};
+pub use interrupt::Interrupt;
+pub use kernel::{Kernel, KernelCx};
+pub use live::LiveTurn;
+pub use pipeline::Retry;
+pub(crate) use pipeline::{CallCx, Prepared, prepare};
 pub use scheduler::{CallIndex, Scheduler};

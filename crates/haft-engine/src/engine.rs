@@ -1,0 +1,275 @@
+//! The engine: what all sessions share.
+//!
+//! It is put together once, from sources of tools, rules, and whoever asks, records and keeps. It holds no global state:
+//! two engines in one process know nothing of each other.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use haft_tool::{IntoTool, SharedTool};
+
+use crate::{
+    policy::{Asker, Nobody, Rules},
+    pool::{DuplicateTool, Entry, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
+    result::{Budget, FileStore, ResultStore},
+    session::{Journal, Session, SessionError, SessionOptions},
+    turn::{Hook, Kernel, Retry},
+};
+
+/// Runs calls. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    sources: Vec<Arc<dyn Source>>,
+    kernel: Vec<(SharedTool, Arc<dyn Kernel>)>,
+    rules: Rules,
+    toolsets: Toolsets,
+    asker: Arc<dyn Asker>,
+    hooks: Vec<Arc<dyn Hook>>,
+    journal: Option<Arc<dyn Journal>>,
+    results: Arc<dyn ResultStore>,
+    settings: Settings,
+}
+
+/// The engine's figures.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How many calls of a turn run at once.
+    pub parallel: usize,
+    /// How long a call may take whose tool says nothing else.
+    pub timeout: Duration,
+    /// How transient faults are retried.
+    pub retry: Retry,
+    /// How much text goes back to the model.
+    pub budget: Budget,
+    /// From when on tools are searched for instead of shown.
+    pub thresholds: Thresholds,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            parallel: 10,
+            timeout: Duration::from_secs(120),
+            retry: Retry::default(),
+            budget: Budget::default(),
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
+impl Engine {
+    /// An engine in the making.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder {
+            sources: Vec::new(),
+            tools: Vec::new(),
+            kernel: Vec::new(),
+            rules: Rules::default(),
+            toolsets: Vec::new(),
+            asker: Arc::new(Nobody),
+            hooks: Vec::new(),
+            journal: None,
+            results: None,
+            settings: Settings::default(),
+        }
+    }
+
+    /// Begins a session.
+    pub fn session(&self, options: SessionOptions) -> Result<Session, SessionError> {
+        Session::begin(self.clone(), options)
+    }
+
+    /// The figures it works with.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// The toolsets that sessions may name.
+    pub fn toolsets(&self) -> &Toolsets {
+        &self.0.toolsets
+    }
+
+    pub(crate) fn sources(&self) -> &[Arc<dyn Source>] {
+        &self.0.sources
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.0.rules
+    }
+
+    pub(crate) fn asker(&self) -> &dyn Asker {
+        &*self.0.asker
+    }
+
+    pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {
+        &self.0.hooks
+    }
+
+    pub(crate) fn journal(&self) -> Option<&dyn Journal> {
+        self.0.journal.as_deref()
+    }
+
+    pub(crate) fn results(&self) -> &dyn ResultStore {
+        &*self.0.results
+    }
+
+    pub(crate) fn kernel(&self, entry: &Entry) -> Option<&dyn Kernel> {
+        if entry.source() != KERNEL {
+            return None;
+        }
+        let is_it = |kernel: &&(SharedTool, Arc<dyn Kernel>)| Arc::ptr_eq(&kernel.0, entry.tool());
+        self.0.kernel.iter().find(is_it).map(|(_, kernel)| &**kernel)
+    }
+}
+
+/// Why an engine cannot be built.
+#[derive(Debug)]
+pub enum BuildError {
+    /// Two tools of one name.
+    Duplicate(DuplicateTool),
+    /// A toolset that cannot be.
+    Toolset(ToolsetError),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Duplicate(err) => err.fmt(f),
+            BuildError::Toolset(err) => err.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl From<DuplicateTool> for BuildError {
+    fn from(err: DuplicateTool) -> BuildError {
+        BuildError::Duplicate(err)
+    }
+}
+
+impl From<ToolsetError> for BuildError {
+    fn from(err: ToolsetError) -> BuildError {
+        BuildError::Toolset(err)
+    }
+}
+
+/// The source of kernel tools. It comes first, so nothing can take their names.
+const KERNEL: &str = "kernel";
+
+/// An engine in the making. [`build`](EngineBuilder::build) finishes it.
+pub struct EngineBuilder {
+    sources: Vec<Arc<dyn Source>>,
+    tools: Vec<SharedTool>,
+    kernel: Vec<Arc<dyn Kernel>>,
+    rules: Rules,
+    toolsets: Vec<(String, Vec<String>)>,
+    asker: Arc<dyn Asker>,
+    hooks: Vec<Arc<dyn Hook>>,
+    journal: Option<Arc<dyn Journal>>,
+    results: Option<Arc<dyn ResultStore>>,
+    settings: Settings,
+}
+
+impl EngineBuilder {
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl IntoTool) -> EngineBuilder {
+        self.tools.push(tool.into_tool());
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = SharedTool>) -> EngineBuilder {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Adds a source. Of two tools of one name, that of the earlier source wins.
+    pub fn source(mut self, source: impl Source + 'static) -> EngineBuilder {
+        self.sources.push(Arc::new(source));
+        self
+    }
+
+    /// Adds a tool that sees the runtime.
+    pub fn kernel(mut self, kernel: impl Kernel + 'static) -> EngineBuilder {
+        self.kernel.push(Arc::new(kernel));
+        self
+    }
+
+    /// What may run unasked, and what never.
+    pub fn rules(mut self, rules: Rules) -> EngineBuilder {
+        self.rules = rules;
+        self
+    }
+
+    /// Names a set of tools: `.toolset("planning", ["readonly", "TodoWrite", "!Bash"])`.
+    pub fn toolset<I: Into<String>>(mut self, name: &str, items: impl IntoIterator<Item = I>) -> EngineBuilder {
+        self.toolsets.push((name.to_owned(), items.into_iter().map(Into::into).collect()));
+        self
+    }
+
+    /// Who is asked. Without one nobody is, and what would be asked is denied.
+    pub fn asker(mut self, asker: impl Asker + 'static) -> EngineBuilder {
+        self.asker = Arc::new(asker);
+        self
+    }
+
+    /// Adds code that runs before and after each call.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> EngineBuilder {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Who records calls.
+    pub fn journal(mut self, journal: impl Journal + 'static) -> EngineBuilder {
+        self.journal = Some(Arc::new(journal));
+        self
+    }
+
+    /// Where large results are kept. Without one, in a directory below the system's temporary one.
+    pub fn results(mut self, results: impl ResultStore + 'static) -> EngineBuilder {
+        self.results = Some(Arc::new(results));
+        self
+    }
+
+    /// Changes the figures: `.settings(|settings| settings.parallel = 4)`.
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> EngineBuilder {
+        change(&mut self.settings);
+        self
+    }
+
+    /// The engine. Fails if two tools were added under one name, or a toolset names what is not there.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        let kernel: Vec<(SharedTool, Arc<dyn Kernel>)> =
+            self.kernel.into_iter().map(|kernel| (kernel.tool(), kernel)).collect();
+        let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+        if !kernel.is_empty() {
+            sources.push(Arc::new(StaticSource::new(KERNEL, kernel.iter().map(|(tool, _)| tool.clone()))?));
+        }
+        if !self.tools.is_empty() {
+            sources.push(Arc::new(StaticSource::new("builtin", self.tools)?));
+        }
+        sources.extend(self.sources);
+        let tools: Vec<SharedTool> = sources.iter().flat_map(|source| source.tools().to_vec()).collect();
+        let toolsets = Toolsets::new(self.toolsets, tools.iter().map(|tool| tool.spec()))?;
+        let results = self.results.unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
+        Ok(Engine(Arc::new(Inner {
+            sources,
+            kernel,
+            rules: self.rules,
+            toolsets,
+            asker: self.asker,
+            hooks: self.hooks,
+            journal: self.journal,
+            results,
+            settings: self.settings,
+        })))
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,357 @@
+//! The session itself: what calls may see and change.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use haft_tool::{Caller, Change, Effects, Fault, PathBase, SessionFacts, SessionId, Spec};
+use serde_json::{Map, Value};
+
+use super::{
+    failures::Failures,
+    locate::{locate, locate_each},
+};
+use crate::{
+    engine::Engine,
+    policy::{Bases, Decision, Grants, Mode, Policy, Request, RuleError, Rules},
+    pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
+    result::{Meta, ToolResult, from_fault},
+    turn::{Call, CallCx, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
+};
+
+/// Who works where, and what has become of it. Clones are the same session.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    id: SessionId,
+    workspace: PathBuf,
+    home: Option<PathBuf>,
+    caller: Caller,
+    policy: Policy,
+    grants: Grants,
+    toolset: Option<Filter>,
+    failures: Failures,
+    pools: Mutex<PoolBuilder>,
+    state: Mutex<State>,
+}
+
+/// What calls change.
+struct State {
+    mode: Mode,
+    base: Arc<PathBase>,
+    loaded: Vec<String>,
+    values: Map<String, Value>,
+    interrupt: Interrupt,
+}
+
+/// How a session begins.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// The session's id.
+    pub id: SessionId,
+    /// The root of what it may touch unasked.
+    pub workspace: PathBuf,
+    /// Where relative paths begin; the workspace if it is not given.
+    pub cwd: Option<PathBuf>,
+    /// What `~` means.
+    pub home: Option<PathBuf>,
+    /// How careful to be.
+    pub mode: Mode,
+    /// Who is behind it.
+    pub caller: Caller,
+    /// Rules of this session, besides the engine's.
+    pub rules: Rules,
+    /// The tools it may use; all if it is not given.
+    pub toolset: Option<String>,
+}
+
+impl SessionOptions {
+    /// A session in a workspace, with everything else as usual.
+    pub fn at(workspace: impl Into<PathBuf>) -> SessionOptions {
+        SessionOptions {
+            id: "session".into(),
+            workspace: workspace.into(),
+            cwd: None,
+            home: None,
+            mode: Mode::Default,
+            caller: Caller::default(),
+            rules: Rules::default(),
+            toolset: None,
+        }
+    }
+}
+
+/// Why a session could not begin.
+#[derive(Debug)]
+pub enum SessionError {
+    /// The workspace's path leads nowhere.
+    Workspace(PathBuf, io::Error),
+    /// Rules that are none.
+    Rules(Vec<RuleError>),
+    /// No such toolset.
+    Toolset(ToolsetError),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SessionError::Workspace(path, err) => write!(f, "the workspace {} cannot be used: {err}", path.display()),
+            SessionError::Rules(errors) => {
+                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+            SessionError::Toolset(err) => err.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
+impl Session {
+    pub(crate) fn begin(engine: Engine, options: SessionOptions) -> Result<Session, SessionError> {
+        let place = |path: PathBuf| locate(&path).map_err(|err| SessionError::Workspace(path, err));
+        let workspace = place(options.workspace)?;
+        let cwd = options.cwd.unwrap_or_else(|| workspace.clone());
+        let rules = engine.rules().clone().and(options.rules);
+        let bases = Bases { workspace: workspace.clone(), home: options.home.clone() };
+        let policy = Policy::compile(rules, &bases).map_err(SessionError::Rules)?;
+        let toolset = match &options.toolset {
+            Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
+            None => None,
+        };
+        let pools = Mutex::new(PoolBuilder::new(engine.sources().iter().cloned()));
+        let state = State {
+            mode: options.mode,
+            base: Arc::new(PathBase { cwd, home: options.home.clone() }),
+            loaded: Vec::new(),
+            values: Map::new(),
+            interrupt: Interrupt::default(),
+        };
+        Ok(Session(Arc::new(Inner {
+            engine,
+            id: options.id,
+            workspace,
+            home: options.home,
+            caller: options.caller,
+            policy,
+            grants: Grants::default(),
+            toolset,
+            failures: Failures::default(),
+            pools,
+            state: Mutex::new(state),
+        })))
+    }
+
+    /// Runs all calls of one model message. There is exactly one result per call, in the order of the calls.
+    ///
+    /// Calls that do not conflict run together. Nothing here fails: what goes wrong is a result.
+    pub async fn turn(&self, calls: Vec<Call>) -> Vec<ToolResult> {
+        let interrupt = self.fresh_interrupt();
+        drive(self, Feed::Complete(calls), &Events::default(), &interrupt).await
+    }
+
+    /// Runs one call.
+    pub async fn call(&self, call: Call) -> ToolResult {
+        let id = call.id.clone();
+        let result = self.turn(vec![call]).await.pop();
+        // One call, one result: the other branch keeps this free of panics, and its words true.
+        result.unwrap_or_else(|| from_fault(id, String::new(), &Fault::failed("no result"), Meta::default()))
+    }
+
+    /// Begins a turn that is fed while the model still writes. Needs a tokio runtime.
+    pub fn live_turn(&self) -> LiveTurn {
+        LiveTurn::start(self.clone(), self.fresh_interrupt())
+    }
+
+    /// Stops the turn that runs; the second time, also calls that are waited for.
+    pub fn interrupt(&self) {
+        let interrupt = self.lock().interrupt.clone();
+        interrupt.trigger();
+    }
+
+    /// The tools that the model sees now. Asked at the top of each turn: sources may have changed.
+    pub fn pool(&self) -> Arc<Pool> {
+        let (mode, loaded) = {
+            let state = self.lock();
+            (state.mode, state.loaded.clone())
+        };
+        let hides = |name: &str, spec: &Spec| self.0.policy.hides(name, spec, mode);
+        let view = PoolView {
+            hides: &hides,
+            hides_version: mode as u64,
+            toolset: self.0.toolset.as_ref(),
+            loaded: &loaded,
+            thresholds: &self.0.engine.settings().thresholds,
+            env: &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()),
+        };
+        self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).snapshot(&view)
+    }
+
+    /// What would be decided about a call, and why, without running it.
+    pub async fn explain(&self, call: Call) -> Result<Explanation, Box<ToolResult>> {
+        let pool = self.pool();
+        let (events, interrupt) = (Events::default(), Interrupt::default());
+        let cx = CallCx { session: self, pool: &pool, events: &events, interrupt: &interrupt };
+        let mut prepared = prepare(cx, call)?;
+        let paths = vec![prepared.paths()];
+        let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
+        if let Some(Err(fault)) = located.first() {
+            let (call, tool) = prepared.identity();
+            return Err(Box::new(from_fault(call, tool, fault, Meta::default())));
+        }
+        located.into_iter().flatten().for_each(|targets| prepared.effects.locate(targets));
+        let decision = self.decide(&prepared);
+        Ok(Explanation {
+            tool: prepared.entry.name().to_owned(),
+            description: prepared.describe(),
+            input: (*prepared.input).clone(),
+            effects: prepared.effects,
+            decision,
+        })
+    }
+}
+
+/// What a call would do and what would be decided about it.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// The tool's name in the pool.
+    pub tool: String,
+    /// One line for a person.
+    pub description: String,
+    /// The input, checked and with absolute paths.
+    pub input: Value,
+    /// What it would do.
+    pub effects: Effects,
+    /// Whether it may, and why.
+    pub decision: Decision,
+}
+
+/// What can be asked of a session, and changed by whoever owns it.
+impl Session {
+    /// Which session.
+    pub fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    /// The engine it runs on.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// The root of what it may touch unasked, links resolved.
+    pub fn workspace(&self) -> &Path {
+        &self.0.workspace
+    }
+
+    /// How careful it is.
+    pub fn mode(&self) -> Mode {
+        self.lock().mode
+    }
+
+    /// Makes it more or less careful.
+    pub fn set_mode(&self, mode: Mode) {
+        self.lock().mode = mode;
+    }
+
+    /// What its policy is.
+    pub fn policy(&self) -> &Policy {
+        &self.0.policy
+    }
+
+    /// What a tool may know of it.
+    pub fn facts(&self) -> SessionFacts {
+        SessionFacts {
+            id: self.0.id.clone(),
+            workspace: self.0.workspace.clone(),
+            cwd: self.lock().base.cwd.clone(),
+            home: self.0.home.clone(),
+            caller: self.0.caller.clone(),
+        }
+    }
+
+    /// A piece of state that tools keep under a key.
+    pub fn state(&self, key: &str) -> Option<Value> {
+        self.lock().values.get(key).cloned()
+    }
+
+    /// Applies what a call changes.
+    pub(crate) fn apply(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        for change in changes {
+            match change {
+                Change::Cwd(cwd) => state.base = Arc::new(PathBase { cwd, home: self.0.home.clone() }),
+                Change::Load(names) => state.load(names),
+                Change::State(key, value) => drop(state.values.insert(key, value)),
+            }
+        }
+    }
+
+    pub(crate) fn grants(&self) -> &Grants {
+        &self.0.grants
+    }
+
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.0.failures
+    }
+
+    pub(crate) fn path_base(&self) -> Arc<PathBase> {
+        self.lock().base.clone()
+    }
+
+    /// Asks the policy about a call whose paths are located.
+    pub(crate) fn decide(&self, prepared: &Prepared<'_>) -> Decision {
+        self.0.policy.decide(&self.request(prepared))
+    }
+
+    pub(crate) fn request<'a>(&'a self, prepared: &'a Prepared<'_>) -> Request<'a> {
+        let spec = prepared.entry.tool().spec();
+        Request {
+            tool: prepared.entry.name(),
+            aliases: spec.other_names(),
+            spec,
+            effects: &prepared.effects,
+            mode: self.mode(),
+            workspace: &self.0.workspace,
+            caller: &self.0.caller,
+            external: prepared.entry.is_external(),
+        }
+    }
+
+    /// The interrupt of the next turn: the one that is there, unless it was used.
+    fn fresh_interrupt(&self) -> Interrupt {
+        let mut state = self.lock();
+        if state.interrupt.is_triggered() {
+            state.interrupt = Interrupt::default();
+        }
+        state.interrupt.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code of others runs under this lock, so a poisoned one holds a state that is whole.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// In the order of loading, each once: the pool only ever appends.
+    fn load(&mut self, names: Vec<String>) {
+        for name in names {
+            if !self.loaded.contains(&name) {
+                self.loaded.push(name);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.0.id).field("workspace", &self.0.workspace).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,268 @@
+//! One turn: calls come in, the scheduler says which may run, results go out in the model's order.
+//!
+//! The same loop serves a message that is complete and one that the model still writes. It owns the running calls and
+//! polls them itself: no task is spawned per call, and dropping the loop drops them all.
+
+use std::collections::VecDeque;
+
+use futures::{StreamExt, stream::FuturesUnordered};
+use haft_tool::{CallId, Fault};
+use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
+
+use super::{
+    Call, Events, Interrupt, Scheduler,
+    pipeline::{self, CallCx, Ended, Prepared},
+    scheduler::CallIndex,
+};
+use crate::{
+    result::{Meta, ToolResult, from_fault},
+    session::{Located, Session, locate_each},
+};
+
+/// Where the calls of a turn come from.
+pub(crate) enum Feed {
+    /// The message is complete.
+    Complete(Vec<Call>),
+    /// The model still writes.
+    Live(UnboundedReceiver<Call>),
+}
+
+/// Runs a turn to its end. There is exactly one result per call, in the order of the calls.
+pub(crate) async fn drive(session: &Session, feed: Feed, events: &Events, interrupt: &Interrupt) -> Vec<ToolResult> {
+    let pool = session.pool();
+    let cx = CallCx { session, pool: &pool, events, interrupt };
+    let (incoming, mut live) = match feed {
+        Feed::Complete(calls) => (VecDeque::from(calls), None),
+        Feed::Live(calls) => (VecDeque::new(), Some(calls)),
+    };
+    let mut turn = Turn::new(cx, incoming);
+    if live.is_none() {
+        turn.scheduler.close();
+    }
+    let mut running = FuturesUnordered::new();
+    let mut locating: Option<JoinHandle<Vec<Located>>> = None;
+    let interrupted = interrupt.triggered();
+    tokio::pin!(interrupted);
+
+    loop {
+        if locating.is_none() {
+            locating = turn.prepare();
+        }
+        while let Some((slot, work)) = turn.next() {
+            running.push(async move {
+                match work {
+                    Work::Run(prepared) => (slot, pipeline::run(cx, *prepared).await),
+                    Work::Refuse(result) => (slot, pipeline::refuse(cx, *result).await),
+                }
+            });
+        }
+        if live.is_none() && locating.is_none() && running.is_empty() && turn.is_settled() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            () = &mut interrupted, if !turn.stopped => {
+                while let Some(Ok(call)) = live.as_mut().map(UnboundedReceiver::try_recv) {
+                    turn.arrive(call);
+                }
+                live = None;
+                locating = None;
+                turn.stop();
+            }
+            Some((slot, ended)) = running.next(), if !running.is_empty() => turn.end(slot, ended),
+            call = next_call(&mut live), if live.is_some() => match call {
+                Some(call) => turn.arrive(call),
+                None => {
+                    live = None;
+                    turn.scheduler.close();
+                }
+            },
+            located = finished(&mut locating), if locating.is_some() => {
+                locating = None;
+                turn.schedule(located);
+            }
+        }
+    }
+    let mut results = turn.results();
+    session.engine().settings().budget.fit_turn(&mut results, session.engine().results(), session.id()).await;
+    results
+}
+
+async fn next_call(live: &mut Option<UnboundedReceiver<Call>>) -> Option<Call> {
+    live.as_mut()?.recv().await
+}
+
+async fn finished(locating: &mut Option<JoinHandle<Vec<Located>>>) -> Vec<Located> {
+    match locating {
+        // A look-up that broke located nothing; every call of the batch is told so.
+        Some(locating) => locating.await.unwrap_or_default(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Something to be done for a call.
+enum Work<'t> {
+    /// It was scheduled and its time has come.
+    Run(Box<Prepared<'t>>),
+    /// It cannot run, and this is its result.
+    Refuse(Box<ToolResult>),
+}
+
+/// The books of a turn. A slot per call, in the model's order.
+struct Turn<'t> {
+    cx: CallCx<'t>,
+    scheduler: Scheduler,
+    slots: Vec<Slot<'t>>,
+    /// Arrived, not looked at yet.
+    incoming: VecDeque<Call>,
+    /// Understood, while somebody finds out what their paths really are.
+    batch: Vec<(usize, Prepared<'t>)>,
+    refused: VecDeque<(usize, Box<ToolResult>)>,
+    /// The slot of each call that the scheduler knows.
+    scheduled: Vec<usize>,
+    /// The changes of so many calls are applied.
+    applied: usize,
+    stopped: bool,
+}
+
+#[derive(Default)]
+struct Slot<'t> {
+    waiting: Option<Box<Prepared<'t>>>,
+    scheduled_as: Option<CallIndex>,
+    ended: Option<Ended>,
+}
+
+impl<'t> Turn<'t> {
+    fn new(cx: CallCx<'t>, incoming: VecDeque<Call>) -> Turn<'t> {
+        let scheduler = Scheduler::new(cx.session.engine().settings().parallel);
+        Turn {
+            cx,
+            scheduler,
+            slots: Vec::with_capacity(incoming.len()),
+            incoming,
+            batch: Vec::new(),
+            refused: VecDeque::new(),
+            scheduled: Vec::new(),
+            applied: 0,
+            stopped: false,
+        }
+    }
+
+    fn arrive(&mut self, call: Call) {
+        self.incoming.push_back(call);
+    }
+
+    /// Understands what has arrived, up to a call that may change what the following ones mean. Returns a job if
+    /// paths must be looked up first.
+    fn prepare(&mut self) -> Option<JoinHandle<Vec<Located>>> {
+        while !self.stopped && !self.scheduler.is_alone_pending() && !self.batch_runs_alone() {
+            let Some(call) = self.incoming.pop_front() else { break };
+            let slot = self.open_slot();
+            match pipeline::prepare(self.cx, call) {
+                Ok(prepared) if prepared.effects.paths().is_empty() && self.batch.is_empty() => {
+                    self.push(slot, Box::new(prepared));
+                }
+                Ok(prepared) => self.batch.push((slot, prepared)),
+                Err(result) => self.refused.push_back((slot, result)),
+            }
+        }
+        if self.batch.is_empty() {
+            return None;
+        }
+        let paths = self.batch.iter().map(|(_, prepared)| prepared.paths()).collect();
+        Some(tokio::task::spawn_blocking(move || locate_each(paths)))
+    }
+
+    fn batch_runs_alone(&self) -> bool {
+        self.batch.last().is_some_and(|(_, prepared)| prepared.effects.runs_alone())
+    }
+
+    fn open_slot(&mut self) -> usize {
+        self.slots.push(Slot::default());
+        self.slots.len() - 1
+    }
+
+    /// The paths of the batch are known: its calls can be compared with others.
+    fn schedule(&mut self, located: Vec<Located>) {
+        let mut located = located.into_iter();
+        for (slot, mut prepared) in std::mem::take(&mut self.batch) {
+            let found = located.next().unwrap_or_else(|| Err(Fault::failed("the paths could not be resolved")));
+            match found {
+                Ok(targets) => {
+                    prepared.effects.locate(targets);
+                    self.push(slot, Box::new(prepared));
+                }
+                Err(fault) => self.refuse(slot, prepared.identity(), &fault),
+            }
+        }
+    }
+
+    fn push(&mut self, slot: usize, prepared: Box<Prepared<'t>>) {
+        let index = self.scheduler.push(&prepared.effects);
+        self.scheduled.push(slot);
+        self.slots[slot].scheduled_as = Some(index);
+        self.slots[slot].waiting = Some(prepared);
+    }
+
+    /// What is to be done next, if anything may be.
+    fn next(&mut self) -> Option<(usize, Work<'t>)> {
+        if let Some((slot, result)) = self.refused.pop_front() {
+            return Some((slot, Work::Refuse(result)));
+        }
+        if self.stopped {
+            return None;
+        }
+        let slot = self.scheduled[self.scheduler.next()?];
+        let prepared = self.slots[slot].waiting.take()?;
+        Some((slot, Work::Run(prepared)))
+    }
+
+    fn end(&mut self, slot: usize, ended: Ended) {
+        if let Some(index) = self.slots[slot].scheduled_as {
+            self.scheduler.finish(index);
+        }
+        self.slots[slot].ended = Some(ended);
+        self.apply_changes();
+    }
+
+    /// Changes of the session take effect in the model's order, whatever ended first.
+    fn apply_changes(&mut self) {
+        while let Some(Slot { ended: Some(ended), .. }) = self.slots.get_mut(self.applied) {
+            self.cx.session.apply(std::mem::take(&mut ended.changes));
+            self.applied += 1;
+        }
+    }
+
+    /// Interrupted: what runs is told by its token, what does not run yet never will.
+    fn stop(&mut self) {
+        self.stopped = true;
+        let fault = Fault::cancelled("the turn was interrupted before this call started; nothing was done");
+        for (slot, prepared) in std::mem::take(&mut self.batch) {
+            self.refuse(slot, prepared.identity(), &fault);
+        }
+        for slot in 0..self.slots.len() {
+            if let Some(prepared) = self.slots[slot].waiting.take() {
+                self.refuse(slot, prepared.identity(), &fault);
+                // It never ran, so its end is no end to the scheduler, which is not asked any more.
+                self.slots[slot].scheduled_as = None;
+            }
+        }
+        for call in std::mem::take(&mut self.incoming) {
+            let slot = self.open_slot();
+            self.refuse(slot, (call.id, call.name), &fault);
+        }
+    }
+
+    fn refuse(&mut self, slot: usize, (call, tool): (CallId, String), fault: &Fault) {
+        self.refused.push_back((slot, Box::new(from_fault(call, tool, fault, Meta::default()))));
+    }
+
+    /// Whether every call that arrived has its result.
+    fn is_settled(&self) -> bool {
+        self.incoming.is_empty() && self.applied == self.slots.len()
+    }
+
+    fn results(self) -> Vec<ToolResult> {
+        self.slots.into_iter().filter_map(|slot| slot.ended).map(|ended| ended.result).collect()
+    }
+}

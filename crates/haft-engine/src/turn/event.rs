@@ -1,0 +1,115 @@
+//! What somebody who watches a turn sees.
+//!
+//! Events are for screens and streams; they may be dropped by whoever does not look. What must last goes to the
+//! [`Journal`](crate::session::Journal).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use haft_tool::{CallId, Effects, Progress};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::{policy::Decision, result::ToolResult};
+
+/// Something that happened to a call.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// It was understood and waits for its turn.
+    Queued {
+        /// Which call.
+        call: CallId,
+        /// The tool's name in the pool.
+        tool: String,
+        /// One line for a person.
+        description: String,
+    },
+    /// It was permitted and starts.
+    Started {
+        /// Which call.
+        call: CallId,
+        /// The tool's name in the pool.
+        tool: String,
+        /// The input, with absolute paths.
+        input: Arc<Value>,
+        /// What it is going to do.
+        effects: Arc<Effects>,
+        /// Why it may.
+        decision: Arc<Decision>,
+    },
+    /// It has something to say.
+    Progress {
+        /// Which call.
+        call: CallId,
+        /// What it says.
+        progress: Progress,
+    },
+    /// It failed in passing and is tried again.
+    Retrying {
+        /// Which call.
+        call: CallId,
+        /// Which attempt comes next, counted from 1.
+        attempt: u32,
+        /// After how long.
+        delay: Duration,
+        /// What went wrong.
+        reason: String,
+    },
+    /// It has its result. The budget of the turn may still shorten what the model gets of it.
+    Finished(Arc<ToolResult>),
+}
+
+/// Progress that nobody has taken yet, at most. More of it is dropped: it is worth nothing when it is old.
+const MOST_PROGRESS: usize = 256;
+
+/// Where events go: to a listener, or nowhere at no cost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Events {
+    listener: Option<mpsc::UnboundedSender<Event>>,
+    progress: Arc<AtomicUsize>,
+}
+
+/// The listener's end.
+#[derive(Debug)]
+pub(crate) struct EventStream {
+    events: mpsc::UnboundedReceiver<Event>,
+    progress: Arc<AtomicUsize>,
+}
+
+impl Events {
+    pub(crate) fn channel() -> (Events, EventStream) {
+        let (tx, rx) = mpsc::unbounded_channel();
+        let progress = Arc::new(AtomicUsize::new(0));
+        (Events { listener: Some(tx), progress: progress.clone() }, EventStream { events: rx, progress })
+    }
+
+    pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
+        if let Some(listener) = &self.listener {
+            // A listener that has gone away misses nothing.
+            let _ = listener.send(event());
+        }
+    }
+
+    pub(crate) fn progress(&self, call: &CallId, progress: Progress) {
+        if self.listener.is_none() || self.progress.load(Ordering::Relaxed) >= MOST_PROGRESS {
+            return;
+        }
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        self.send(|| Event::Progress { call: call.clone(), progress });
+    }
+}
+
+impl EventStream {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        let event = self.events.recv().await?;
+        if matches!(event, Event::Progress { .. }) {
+            self.progress.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(event)
+    }
+}

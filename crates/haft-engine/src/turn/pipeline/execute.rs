@@ -1,0 +1,126 @@
+//! Step 6: the call itself, with time-out, cancellation, retry and panics caught.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures::FutureExt;
+use haft_tool::{Bound, BoxFuture, Cx, Fault, FaultKind, Reply};
+
+use super::{CallCx, foresee::Prepared, panic_fault};
+use crate::{
+    policy::Permit,
+    turn::{Event, KernelCx},
+};
+
+/// How long a cancelled call may take to say its last word before it is dropped.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What became of it, and how many times it was tried.
+pub(crate) struct Executed {
+    pub(crate) outcome: Result<Reply, Fault>,
+    pub(crate) attempts: u32,
+}
+
+/// Runs a permitted call. The permit is asked for so that nothing can run without one.
+pub(crate) async fn execute(
+    call_cx: &CallCx<'_>,
+    prepared: &mut Prepared<'_>,
+    cx: &Cx,
+    _permit: &Permit,
+) -> Executed {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let bound = prepared.bound.take();
+        let outcome = match body(call_cx, prepared, bound, cx) {
+            Ok(body) => within_limits(call_cx, prepared, cx, body).await,
+            Err(fault) => Err(fault),
+        };
+        match outcome {
+            Err(fault) if may_retry(call_cx, prepared, &fault, attempts) => {
+                if !pause(call_cx, prepared, cx, attempts, &fault).await {
+                    return Executed { outcome: Err(fault), attempts };
+                }
+            }
+            outcome => return Executed { outcome, attempts },
+        }
+    }
+}
+
+/// The tool's own future. A later attempt binds the same input again: the first consumed it.
+fn body<'a>(
+    call_cx: &'a CallCx<'_>,
+    prepared: &'a Prepared<'_>,
+    bound: Option<Box<dyn Bound>>,
+    cx: &Cx,
+) -> Result<BoxFuture<'a, Result<Reply, Fault>>, Fault> {
+    if let Some(kernel) = call_cx.kernel(prepared.entry) {
+        return Ok(kernel.run(prepared.input.clone(), KernelCx { cx: cx.clone(), pool: call_cx.pool }));
+    }
+    let bound = match bound {
+        Some(bound) => bound,
+        None => prepared.entry.tool().clone().bind(&prepared.input)?,
+    };
+    // A tool may panic before its first await, too.
+    std::panic::catch_unwind(AssertUnwindSafe(|| bound.run(cx.clone())))
+        .map_err(|panic| panic_fault(prepared.entry.name(), panic))
+}
+
+async fn within_limits(
+    call_cx: &CallCx<'_>,
+    prepared: &Prepared<'_>,
+    cx: &Cx,
+    body: BoxFuture<'_, Result<Reply, Fault>>,
+) -> Result<Reply, Fault> {
+    let name = prepared.entry.name();
+    let caught = AssertUnwindSafe(body).catch_unwind();
+    tokio::pin!(caught);
+    let limit = call_cx.time_limit(prepared.entry.tool().spec());
+    let stopped = tokio::select! {
+        biased;
+        ended = &mut caught => return ended.unwrap_or_else(|panic| Err(panic_fault(name, panic))),
+        () = cx.cancelled() => Fault::cancelled(format!("{name} was interrupted before it ended")),
+        () = sleep(limit) => timed_out(name, limit),
+    };
+    cx.token().cancel();
+    // A last word may be a truthful result: what came so far, or that it was done after all.
+    match tokio::time::timeout(GRACE, caught).await {
+        Ok(Ok(Ok(reply))) => Ok(reply),
+        Ok(Ok(Err(last_word))) if stopped.kind() == FaultKind::Cancelled => Err(last_word),
+        _ => Err(stopped),
+    }
+}
+
+async fn sleep(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn timed_out(name: &str, limit: Option<Duration>) -> Fault {
+    let seconds = limit.unwrap_or_default().as_secs_f64();
+    let message = format!("{name} took longer than {seconds} s and was stopped; what it had done by then stays done");
+    Fault::new(FaultKind::TimedOut, message)
+}
+
+/// Only what may pass by itself, and only where twice is the same as once.
+fn may_retry(call_cx: &CallCx<'_>, prepared: &Prepared<'_>, fault: &Fault, attempts: u32) -> bool {
+    fault.is_retryable()
+        && attempts < call_cx.retry().attempts
+        && (prepared.effects.is_read_only() || prepared.entry.tool().spec().is_idempotent())
+}
+
+/// Waits before the next attempt. Says no if the call was cancelled meanwhile.
+async fn pause(call_cx: &CallCx<'_>, prepared: &Prepared<'_>, cx: &Cx, attempts: u32, fault: &Fault) -> bool {
+    let delay = call_cx.retry().delay(attempts);
+    call_cx.events.send(|| Event::Retrying {
+        call: prepared.call.clone(),
+        attempt: attempts + 1,
+        delay,
+        reason: fault.message().to_owned(),
+    });
+    tokio::select! {
+        () = tokio::time::sleep(delay) => true,
+        () = cx.cancelled() => false,
+    }
+}

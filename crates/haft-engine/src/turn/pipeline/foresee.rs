@@ -1,0 +1,56 @@
+//! Step 3: what is this call going to do.
+//!
+//! Paths become absolute before anybody sees the input; the tool validates it and says its effects. All of it is the
+//! tool's own code, so a panic in it is caught here like one in the call itself.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+
+use haft_schema::Coercion;
+use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
+use serde_json::Value;
+
+use super::{check::Checked, panic_fault};
+use crate::pool::Entry;
+
+/// A call that is understood: it can be scheduled, judged, shown and run.
+pub(crate) struct Prepared<'t> {
+    pub(crate) call: CallId,
+    pub(crate) entry: &'t Entry,
+    pub(crate) input: Arc<Value>,
+    /// Taken by the first attempt to run it.
+    pub(crate) bound: Option<Box<dyn Bound>>,
+    pub(crate) effects: Effects,
+    pub(crate) coerced: Vec<Coercion>,
+    pub(crate) arrived: Instant,
+}
+
+pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, Fault> {
+    let Checked { call, entry, mut input, coerced } = checked;
+    entry.tool().schema().make_paths_absolute(&mut input, base);
+    let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input)));
+    let (bound, effects) = asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic)))?;
+    honest(entry, &effects)?;
+    Ok(Prepared { call, entry, input: Arc::new(input), bound: Some(bound), effects, coerced, arrived: Instant::now() })
+}
+
+fn ask(entry: &Entry, input: &Value) -> Result<(Box<dyn Bound>, Effects), Fault> {
+    let bound = entry.tool().clone().bind(input)?;
+    bound.validate()?;
+    let effects = bound.effects();
+    Ok((bound, effects))
+}
+
+/// What a tool claims must at least agree with itself.
+fn honest(entry: &Entry, effects: &Effects) -> Result<(), Fault> {
+    let broken = |what: &str| {
+        let message = format!("the tool {} is broken: {what}; use another way", entry.name());
+        Err(Fault::new(FaultKind::Internal, message))
+    };
+    if entry.tool().spec().membership() == "readonly" && !effects.is_read_only() {
+        return broken("it belongs to the toolset `readonly` but this call would change something");
+    }
+    if effects.paths().iter().any(|effect| !effect.path.is_absolute()) {
+        return broken("it declared a path that is not absolute");
+    }
+    Ok(())
+}

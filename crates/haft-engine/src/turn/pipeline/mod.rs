@@ -1,0 +1,247 @@
+//! One call, from the model's JSON to the result it gets.
+//!
+//! Every call passes every stage, in this order. A stage knows the one before it only by its output type, so each can be
+//! read and tested alone. The first three need nothing but the call and the pool: the scheduler must know the effects
+//! before it can say when the rest may happen.
+
+mod resolve; //  1 which tool is meant
+mod check; //    2 does the input fit
+mod foresee; //  3 what is it going to do
+mod execute; //  6 the call itself
+mod retry; //      and again
+
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Refusal, Reply, Spec};
+
+pub(crate) use foresee::Prepared;
+pub use retry::Retry;
+
+use crate::{
+    policy::{self, Permit},
+    pool::{Entry, Pool},
+    result::{Meta, ToolResult, from_fault, from_reply},
+    session::{CallHost, Session, Started},
+    turn::{After, Before, Call, CallFacts, Event, Events, Interrupt, Kernel},
+};
+
+/// What the stages of a turn share.
+#[derive(Clone, Copy)]
+pub(crate) struct CallCx<'t> {
+    pub(crate) session: &'t Session,
+    pub(crate) pool: &'t Pool,
+    pub(crate) events: &'t Events,
+    pub(crate) interrupt: &'t Interrupt,
+}
+
+/// A call that has ended.
+pub(crate) struct Ended {
+    pub(crate) result: ToolResult,
+    /// What changes in the session, once all earlier calls have had their say.
+    pub(crate) changes: Vec<Change>,
+}
+
+/// Steps 1 to 3: understands a call, or makes a result of why it cannot.
+pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Box<ToolResult>> {
+    let (id, name) = (call.id.clone(), call.name.clone());
+    let prepared = understand(cx, call).map_err(|fault| Box::new(from_fault(id, name, &fault, Meta::default())))?;
+    cx.events.send(|| Event::Queued {
+        call: prepared.call.clone(),
+        tool: prepared.entry.name().to_owned(),
+        description: prepared.describe(),
+    });
+    Ok(prepared)
+}
+
+fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Fault> {
+    let resolved = resolve::resolve(cx.pool, call)?;
+    let checked = check::check(resolved, cx.session.failures())?;
+    foresee::foresee(checked, &cx.session.path_base())
+}
+
+/// Steps 4 to 8: everything that happens once the call's turn has come.
+pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Prepared<'_>) -> Ended {
+    let started = Instant::now();
+    let mut meta = Meta {
+        queued_us: micros(started - prepared.arrived),
+        coerced: std::mem::take(&mut prepared.coerced),
+        source: prepared.entry.source().to_owned(),
+        ..Meta::default()
+    };
+    let tool_cx = cx.tool_cx(&prepared);
+    let outcome = match begin(&cx, &prepared, &tool_cx).await {
+        Ok(permit) => Ok(execute::execute(&cx, &mut prepared, &tool_cx, &permit).await),
+        Err(refused) => Err(refused),
+    };
+    meta.duration_us = micros(started.elapsed());
+    match outcome {
+        Ok(executed) => {
+            meta.attempts = executed.attempts;
+            let (result, changes) = compose(&prepared, executed.outcome, meta);
+            let result = look_back(&cx, &prepared, result).await;
+            Ended { result: finish(&cx, &prepared, result).await, changes }
+        }
+        Err(refused) => {
+            let (result, changes) = compose(&prepared, Err(refused), meta);
+            Ended { result: finish(&cx, &prepared, result).await, changes }
+        }
+    }
+}
+
+/// A call that never came so far still gets its result, and its place in the journal.
+pub(crate) async fn refuse(cx: CallCx<'_>, mut result: ToolResult) -> Ended {
+    record(&cx, &mut result).await;
+    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
+    Ended { result, changes: Vec::new() }
+}
+
+/// Steps 4 and 5: permission, hooks, and the journal's "started". Nothing has happened yet when this says no.
+async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
+    let permit = permit(cx, prepared, tool_cx).await?;
+    for hook in cx.session.engine().hooks() {
+        if let Before::Block(reason) = hook.before(prepared.facts()).await {
+            return Err(Fault::denied(Refusal::Hook, format!("a hook refused this call: {reason}")));
+        }
+    }
+    if let Some(journal) = cx.session.engine().journal() {
+        let started = Started {
+            session: cx.session.id(),
+            call: &prepared.call,
+            tool: prepared.entry.name(),
+            input: &prepared.input,
+            effects: &prepared.effects,
+            decision: permit.decision(),
+        };
+        journal.started(started).await.map_err(unrecorded)?;
+    }
+    cx.events.send(|| Event::Started {
+        call: prepared.call.clone(),
+        tool: prepared.entry.name().to_owned(),
+        input: prepared.input.clone(),
+        effects: Arc::new(prepared.effects.clone()),
+        decision: Arc::new(permit.decision().clone()),
+    });
+    Ok(permit)
+}
+
+/// Written before a side effect: a call that cannot be recorded does not happen.
+fn unrecorded(err: std::io::Error) -> Fault {
+    let message = "the call was not made, because it could not be recorded in the journal";
+    Fault::new(FaultKind::Unavailable, message).with_source(err)
+}
+
+/// Step 4.
+async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
+    let request = cx.session.request(prepared);
+    let (description, asker) = (prepared.describe(), cx.session.engine().asker());
+    let call = policy::Call { description: &description, input: &prepared.input };
+    let permit = policy::permit(cx.session.policy(), cx.session.grants(), asker, call, &request, tool_cx.token());
+    permit.await.map_err(|refused| refused.fault)
+}
+
+/// The shape of the result, and what it changes in the session.
+fn compose(prepared: &Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> (ToolResult, Vec<Change>) {
+    let (call, tool) = (prepared.call.clone(), prepared.entry.name().to_owned());
+    match outcome {
+        Ok(mut reply) => {
+            let changes = std::mem::take(&mut reply.changes);
+            (from_reply(call, tool, reply, meta), changes)
+        }
+        Err(fault) => (from_fault(call, tool, &fault, meta), Vec::new()),
+    }
+}
+
+/// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
+async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, mut result: ToolResult) -> ToolResult {
+    for hook in cx.session.engine().hooks() {
+        if let After::Say(message) = hook.after(prepared.facts(), &result).await {
+            result.messages.push(message);
+        }
+    }
+    result
+}
+
+/// Step 8: the result is cut to its budget and recorded.
+async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, mut result: ToolResult) -> ToolResult {
+    let engine = cx.session.engine();
+    let limit = prepared.entry.tool().spec().result_limit();
+    engine.settings().budget.fit(&mut result, limit, engine.results(), cx.session.id()).await;
+    record(cx, &mut result).await;
+    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
+    result
+}
+
+/// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
+async fn record(cx: &CallCx<'_>, result: &mut ToolResult) {
+    if let Some(journal) = cx.session.engine().journal()
+        && let Err(err) = journal.finished(cx.session.id(), result).await
+    {
+        result.meta.notes.insert("journal".to_owned(), format!("this result was not recorded: {err}").into());
+    }
+}
+
+impl<'t> CallCx<'t> {
+    /// The narrow context that the tool itself gets.
+    fn tool_cx(&self, prepared: &Prepared<'_>) -> Cx {
+        let host = CallHost::new(self.session.clone(), self.events.clone(), &prepared.effects);
+        Cx::new(prepared.call.clone(), self.interrupt.token(prepared.entry.tool().spec()), Arc::new(host))
+    }
+
+    fn kernel(&self, entry: &Entry) -> Option<&'t dyn Kernel> {
+        self.session.engine().kernel(entry)
+    }
+
+    fn retry(&self) -> &'t Retry {
+        &self.session.engine().settings().retry
+    }
+
+    /// A tool's own limit, or the engine's. Whoever waits for a person has none.
+    fn time_limit(&self, spec: &Spec) -> Option<Duration> {
+        if spec.is_interactive() {
+            return None;
+        }
+        Some(spec.time_limit().unwrap_or(self.session.engine().settings().timeout))
+    }
+}
+
+impl Prepared<'_> {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.effects.paths().iter().map(|effect| effect.path.clone()).collect()
+    }
+
+    /// Enough of it to make a result.
+    pub(crate) fn identity(&self) -> (CallId, String) {
+        (self.call.clone(), self.entry.name().to_owned())
+    }
+
+    /// One line for a person. The tool's own words, unless it breaks over them.
+    pub(crate) fn describe(&self) -> String {
+        let own = std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref().map(|bound| bound.describe())));
+        own.ok().flatten().unwrap_or_else(|| self.entry.name().to_owned())
+    }
+
+    fn facts(&self) -> CallFacts<'_> {
+        CallFacts { call: &self.call, tool: self.entry.name(), input: &self.input, effects: &self.effects }
+    }
+}
+
+/// A panic is the tool's fault in both senses. What it said is for the operator: it may hold anything.
+fn panic_fault(tool: &str, panic: Box<dyn Any + Send>) -> Fault {
+    let said = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".to_owned());
+    let message = format!("the tool {tool} broke while it ran; use another way");
+    Fault::new(FaultKind::Internal, message).with_source(said)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -106,7 +106,7 @@ fn writes(path: &str) -> Effects {
 /// A path that is a link to another.
 fn linked(effects: Effects, target: &str) -> Effects {
     let mut effects = effects;
-    effects.paths_mut()[0].target = Some(target.into());
+    effects.locate([target.into()]);
     effects
 }
 

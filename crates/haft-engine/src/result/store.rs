@@ -18,6 +18,11 @@ pub trait ResultStore: Send + Sync {
     /// Keeps the text of the blocks and says where it is. The blocks are shared, not copied: an implementation
     /// streams them.
     fn keep(&self, session: &SessionId, call: &CallId, blocks: Arc<Vec<Block>>) -> BoxFuture<'_, io::Result<PathBuf>>;
+
+    /// The directory below which a session's results are kept, if they are files. The session may read it unasked.
+    fn directory(&self, _session: &SessionId) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Results as files below a directory, readable by their owner only.
@@ -31,15 +36,23 @@ impl FileStore {
     pub fn new(root: impl Into<PathBuf>) -> FileStore {
         FileStore { root: root.into() }
     }
+
+    fn of(&self, session: &SessionId) -> PathBuf {
+        self.root.join(file_name(session.as_str()))
+    }
 }
 
 impl ResultStore for FileStore {
     fn keep(&self, session: &SessionId, call: &CallId, blocks: Arc<Vec<Block>>) -> BoxFuture<'_, io::Result<PathBuf>> {
-        let directory = self.root.join(file_name(session.as_str()));
+        let directory = self.of(session);
         let name = file_name(call.as_str());
         Box::pin(async move {
             tokio::task::spawn_blocking(move || write(&directory, &name, &blocks)).await.map_err(io::Error::other)?
         })
+    }
+
+    fn directory(&self, session: &SessionId) -> Option<PathBuf> {
+        Some(self.of(session))
     }
 }
 

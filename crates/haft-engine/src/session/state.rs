@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     engine::Engine,
-    policy::{Bases, Decision, Grants, Mode, Policy, Request, RuleError, Rules},
+    policy::{Bases, Decision, Grants, Mode, Origin, Policy, Request, RuleError, Rules},
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
     result::{Meta, ToolResult, from_fault},
     turn::{Call, CallCx, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
@@ -116,7 +116,11 @@ impl Session {
         let place = |path: PathBuf| locate(&path).map_err(|err| SessionError::Workspace(path, err));
         let workspace = place(options.workspace)?;
         let cwd = options.cwd.unwrap_or_else(|| workspace.clone());
-        let rules = engine.rules().clone().and(options.rules);
+        let mut rules = engine.rules().clone().and(options.rules);
+        if let Some(results) = engine.results().directory(&options.id) {
+            // The preview of a spilled result names a file in here: reading on must not need a question.
+            rules.allow.push((read_below(&place(results)?), Origin::Session));
+        }
         let bases = Bases { workspace: workspace.clone(), home: options.home.clone() };
         let policy = Policy::compile(rules, &bases).map_err(SessionError::Rules)?;
         let toolset = match &options.toolset {
@@ -213,6 +217,18 @@ impl Session {
             decision,
         })
     }
+}
+
+/// The rule that allows to read what lies below a directory.
+fn read_below(directory: &Path) -> String {
+    let mut rule = "Read(/".to_owned();
+    for c in directory.to_string_lossy().chars() {
+        if !c.is_alphanumeric() && c != '/' {
+            rule.push('\\');
+        }
+        rule.push(c);
+    }
+    rule + "/**)"
 }
 
 /// What a call would do and what would be decided about it.

@@ -80,7 +80,9 @@ fn one_call(c: &mut Criterion) {
     let small = r#"{"a":1,"b":2}"#;
     let mut group = c.benchmark_group("call");
     group.measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1));
-    group.bench_function("parse alone", |b| b.iter(|| serde_json::from_str::<AddInput>(small).expect("valid")));
+    group.bench_function("parse alone", |b| {
+        b.iter(|| serde_json::from_str::<AddInput>(small).expect("valid"))
+    });
     group.bench_function("direct", |b| {
         let tool = Add.into_tool();
         b.to_async(&runtime).iter(|| {
@@ -95,7 +97,11 @@ fn one_call(c: &mut Criterion) {
     let large = text(100_000);
     group.throughput(Throughput::Bytes(large.len() as u64));
     group.bench_function("parse alone, 100 KB", |b| {
-        b.iter_batched(|| (), |()| serde_json::from_str::<serde_json::Value>(&large).expect("valid"), BatchSize::LargeInput)
+        b.iter_batched(
+            || (),
+            |()| serde_json::from_str::<serde_json::Value>(&large).expect("valid"),
+            BatchSize::LargeInput,
+        )
     });
     group.bench_function("eight steps, 100 KB", |b| {
         b.to_async(&runtime).iter_batched(
@@ -115,8 +121,9 @@ fn whole_turn(c: &mut Criterion) {
     for calls in [100, 1_000, 10_000] {
         group.throughput(Throughput::Elements(calls));
         group.bench_function(format!("{calls} calls"), |b| {
-            let turn: Arc<Vec<Call>> =
-                Arc::new((0..calls).map(|n| Call::new(format!("call_{n}"), "Add", r#"{"a":1,"b":2}"#)).collect());
+            let turn: Arc<Vec<Call>> = Arc::new(
+                (0..calls).map(|n| Call::new(format!("call_{n}"), "Add", r#"{"a":1,"b":2}"#)).collect(),
+            );
             b.to_async(&runtime).iter_batched(
                 || turn.to_vec(),
                 |turn| session.turn(turn),

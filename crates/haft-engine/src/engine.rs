@@ -204,7 +204,11 @@ impl EngineBuilder {
     }
 
     /// Names a set of tools: `.toolset("planning", ["readonly", "TodoWrite", "!Bash"])`.
-    pub fn toolset<I: Into<String>>(mut self, name: &str, items: impl IntoIterator<Item = I>) -> EngineBuilder {
+    pub fn toolset<I: Into<String>>(
+        mut self,
+        name: &str,
+        items: impl IntoIterator<Item = I>,
+    ) -> EngineBuilder {
         self.toolsets.push((name.to_owned(), items.into_iter().map(Into::into).collect()));
         self
     }
@@ -253,7 +257,9 @@ impl EngineBuilder {
         sources.extend(self.sources);
         let tools: Vec<SharedTool> = sources.iter().flat_map(|source| source.tools().to_vec()).collect();
         let toolsets = Toolsets::new(self.toolsets, tools.iter().map(|tool| tool.spec()))?;
-        let results = self.results.unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
+        let results = self
+            .results
+            .unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
         Ok(Engine(Arc::new(Inner {
             sources,
             kernel,

@@ -1,6 +1,8 @@
 //! One tool, through the whole pipeline.
 
-use haft_engine::{Call, Engine, EngineBuilder, Session, SessionOptions, result::FileStore, result::ToolResult};
+use haft_engine::{
+    Call, Engine, EngineBuilder, Session, SessionOptions, result::FileStore, result::ToolResult,
+};
 use haft_tool::IntoTool;
 use serde_json::Value;
 
@@ -18,7 +20,8 @@ pub struct Outcome {
 /// Calls a tool in a workspace, the way a model's call would reach it.
 pub fn run(tool: impl IntoTool, workspace: &Workspace, input: Value) -> Result<Outcome, Box<Outcome>> {
     let engine = engine(workspace).tool(tool.into_tool()).build().expect("one tool has one name");
-    let name = session(&engine, workspace).pool().offers().next().expect("the tool is offered").name.to_owned();
+    let name =
+        session(&engine, workspace).pool().offers().next().expect("the tool is offered").name.to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let session = session(&engine, workspace);
     let result = runtime.block_on(session.call(Call::new("call_1", name, input)));

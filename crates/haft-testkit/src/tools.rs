@@ -1,7 +1,6 @@
 //! Tools that do what a test needs: wait, break, grow, and tell what they did.
 
 use std::{
-
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -88,4 +87,3 @@ pub fn sized() -> SharedTool {
             Ok::<_, Fault>(Reply::text(text))
         })
 }
-

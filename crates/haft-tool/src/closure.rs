@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    AnyTool, Availability, Bound, BoxFuture, Cx, Effects, Fault, Moment, Reply, Schema, SharedTool, Spec, View,
-    any::typed,
+    AnyTool, Availability, Bound, BoxFuture, Cx, Effects, Fault, Moment, Reply, Schema, SharedTool, Spec,
+    View, any::typed,
 };
 
 /// Begins a tool made from a closure.

@@ -282,7 +282,8 @@ impl Effects {
     pub fn reversal(&self) -> Reversal {
         if self.is_read_only() {
             Reversal::None
-        } else if self.unknown || self.is_destructive() || !self.hosts.is_empty() || !self.commands.is_empty() {
+        } else if self.unknown || self.is_destructive() || !self.hosts.is_empty() || !self.commands.is_empty()
+        {
             Reversal::Irreversible
         } else {
             Reversal::Reversible
@@ -301,7 +302,10 @@ impl Effects {
 
     fn shares_with(&self, other: &Effects) -> bool {
         let paths = self.paths.iter().any(|mine| {
-            other.paths.iter().any(|its| either_writes(mine.access, its.access) && overlap(mine.place(), its.place()))
+            other
+                .paths
+                .iter()
+                .any(|its| either_writes(mine.access, its.access) && overlap(mine.place(), its.place()))
         });
         let hosts = self.hosts.iter().any(|mine| {
             other.hosts.iter().any(|its| either_writes(mine.access, its.access) && mine.host == its.host)
@@ -342,7 +346,10 @@ impl fmt::Display for Effects {
             parts.push(format!("{verb} the session's {}", effect.key));
         }
         if self.unknown {
-            parts.push(if parts.is_empty() { "does what is not known" } else { "and more that is not known" }.to_owned());
+            parts.push(
+                if parts.is_empty() { "does what is not known" } else { "and more that is not known" }
+                    .to_owned(),
+            );
         }
         if parts.is_empty() {
             parts.push("touches nothing".to_owned());

@@ -83,7 +83,9 @@ impl Block {
     pub fn len(&self) -> usize {
         match self {
             Block::Text(text) => text.len(),
-            Block::Image { data, .. } | Block::Audio { data, .. } | Block::Document { data, .. } => data.len(),
+            Block::Image { data, .. } | Block::Audio { data, .. } | Block::Document { data, .. } => {
+                data.len()
+            }
             Block::Link { uri, name, .. } => uri.len() + name.len(),
         }
     }

@@ -83,7 +83,9 @@ impl Schema {
     /// schema is not asked here.
     pub fn make_paths_absolute(&self, input: &mut Value, base: &PathBase) {
         for field in &self.paths {
-            if let (Some(default), Some((Step::Key(key), parents))) = (&field.default, field.steps.split_last()) {
+            if let (Some(default), Some((Step::Key(key), parents))) =
+                (&field.default, field.steps.split_last())
+            {
                 at_each(input, parents, &mut |parent| set_default(parent, key, default));
             }
             at_each(input, &field.steps, &mut |found| absolute(found, base));

@@ -73,4 +73,3 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 }
-

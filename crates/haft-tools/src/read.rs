@@ -77,8 +77,14 @@ struct Page {
 
 impl Page {
     fn read(file: File, first: u64, limit: u64, cx: &Cx) -> io::Result<Page> {
-        let mut page =
-            Page { text: String::new(), lines: 0, seen: 0, has_more: false, is_binary: false, is_lossy: false };
+        let mut page = Page {
+            text: String::new(),
+            lines: 0,
+            seen: 0,
+            has_more: false,
+            is_binary: false,
+            is_lossy: false,
+        };
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         // Text has no zero bytes; one in the first block is what tells a binary file from a text in an odd encoding.
         page.is_binary = reader.fill_buf()?.iter().take(8192).any(|byte| *byte == 0);
@@ -109,7 +115,8 @@ impl Page {
         let text = text.trim_end_matches('\r');
         let end = text.char_indices().nth(MOST_COLUMNS).map_or(text.len(), |(end, _)| end);
         hidden += text.len() - end;
-        let marker = if hidden > 0 { format!(" [… {hidden} bytes of this line hidden]") } else { String::new() };
+        let marker =
+            if hidden > 0 { format!(" [… {hidden} bytes of this line hidden]") } else { String::new() };
         // Writing to a String cannot fail.
         let _ = writeln!(self.text, "{:>6}\t{}{marker}", self.seen, &text[..end]);
     }
@@ -118,11 +125,15 @@ impl Page {
         if self.is_binary {
             return Err(Fault::failed(format!("{} is not text: it holds zero bytes", path.display())));
         }
-        let lossy = if self.is_lossy { "(not all of it is UTF-8: what is not is shown as \u{fffd})\n" } else { "" };
+        let lossy =
+            if self.is_lossy { "(not all of it is UTF-8: what is not is shown as \u{fffd})\n" } else { "" };
         let text = match (self.lines, self.seen) {
             (0, 0) => "(the file is empty)".to_owned(),
             (0, seen) => {
-                return Err(Fault::rejected(format!("{} has {seen} lines; offset {first} is past its end", path.display())));
+                return Err(Fault::rejected(format!(
+                    "{} has {seen} lines; offset {first} is past its end",
+                    path.display()
+                )));
             }
             _ if self.has_more => {
                 let next = first + self.lines;
@@ -182,7 +193,10 @@ mod tests {
 
     #[test]
     fn lines_are_numbered() {
-        assert_eq!(read(&poem(), json!({ "file_path": "poem.txt" })).unwrap(), "     1\tone\n     2\ttwo\n     3\tthree\n");
+        assert_eq!(
+            read(&poem(), json!({ "file_path": "poem.txt" })).unwrap(),
+            "     1\tone\n     2\ttwo\n     3\tthree\n"
+        );
         assert_eq!(read(&poem(), json!({ "file_path": "empty" })).unwrap(), "(the file is empty)");
     }
 

@@ -53,7 +53,9 @@ fn search(input: &Value, pool: &Pool) -> Result<Reply, Fault> {
     let found: Vec<&Entry> = hits.iter().filter_map(|hit| pool.find(&hit.name)).collect();
     if found.is_empty() {
         let count = pool.deferred().count();
-        return Ok(Reply::text(format!("No tool fits. {count} tools can be searched: try other words for the function.")));
+        return Ok(Reply::text(format!(
+            "No tool fits. {count} tools can be searched: try other words for the function."
+        )));
     }
     let names: Vec<String> = found.iter().map(|entry| entry.name().to_owned()).collect();
     let text: Vec<String> = found.iter().map(|entry| full(entry)).collect();

@@ -54,7 +54,12 @@ impl Budget {
     }
 
     /// Cuts the largest results of a turn until all together fit.
-    pub(crate) async fn fit_turn(&self, results: &mut [ToolResult], store: &dyn ResultStore, session: &SessionId) {
+    pub(crate) async fn fit_turn(
+        &self,
+        results: &mut [ToolResult],
+        store: &dyn ResultStore,
+        session: &SessionId,
+    ) {
         let mut total: usize = results.iter().map(text_len).sum();
         if total <= self.per_turn {
             return;
@@ -119,7 +124,10 @@ async fn spill(result: &mut ToolResult, room: usize, store: &dyn ResultStore, se
 }
 
 fn stored_at(path: &Path) -> String {
-    format!("the whole is in {}; read parts of it with Read (offset, limit) or search it with Grep", path.display())
+    format!(
+        "the whole is in {}; read parts of it with Read (offset, limit) or search it with Grep",
+        path.display()
+    )
 }
 
 /// Writes the preview of several texts as if they were one; says how many bytes of them it shows.

@@ -17,7 +17,12 @@ use haft_tool::{Block, BoxFuture, CallId, SessionId};
 pub trait ResultStore: Send + Sync {
     /// Keeps the text of the blocks and says where it is. The blocks are shared, not copied: an implementation
     /// streams them.
-    fn keep(&self, session: &SessionId, call: &CallId, blocks: Arc<Vec<Block>>) -> BoxFuture<'_, io::Result<PathBuf>>;
+    fn keep(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        blocks: Arc<Vec<Block>>,
+    ) -> BoxFuture<'_, io::Result<PathBuf>>;
 
     /// The directory below which a session's results are kept, if they are files. The session may read it unasked.
     fn directory(&self, _session: &SessionId) -> Option<PathBuf> {
@@ -43,11 +48,18 @@ impl FileStore {
 }
 
 impl ResultStore for FileStore {
-    fn keep(&self, session: &SessionId, call: &CallId, blocks: Arc<Vec<Block>>) -> BoxFuture<'_, io::Result<PathBuf>> {
+    fn keep(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        blocks: Arc<Vec<Block>>,
+    ) -> BoxFuture<'_, io::Result<PathBuf>> {
         let directory = self.of(session);
         let name = file_name(call.as_str());
         Box::pin(async move {
-            tokio::task::spawn_blocking(move || write(&directory, &name, &blocks)).await.map_err(io::Error::other)?
+            tokio::task::spawn_blocking(move || write(&directory, &name, &blocks))
+                .await
+                .map_err(io::Error::other)?
         })
     }
 
@@ -59,7 +71,8 @@ impl ResultStore for FileStore {
 fn write(directory: &Path, name: &str, blocks: &[Block]) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let (mut file, partial) = create(directory, name)?;
-    let written = blocks.iter().filter_map(Block::as_text).try_for_each(|text| file.write_all(text.as_bytes()));
+    let written =
+        blocks.iter().filter_map(Block::as_text).try_for_each(|text| file.write_all(text.as_bytes()));
     // Under its real name only when it is whole: a half result must not look like a result.
     let path = partial.with_extension("txt");
     match written.and_then(|()| fs::rename(&partial, &path)) {

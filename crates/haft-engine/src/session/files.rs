@@ -164,7 +164,8 @@ mod tests {
     fn pipes_and_devices_do_not_hang() {
         let dir = tempfile::tempdir().unwrap();
         let fifo = dir.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero")] {
             let fault = door(Effects::reads(path)).open(path).unwrap_err();
             assert!(fault.message().contains("not a regular file"), "{fault}");

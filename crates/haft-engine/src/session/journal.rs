@@ -16,7 +16,11 @@ pub trait Journal: Send + Sync {
     fn started<'a>(&'a self, call: Started<'a>) -> BoxFuture<'a, io::Result<()>>;
 
     /// A call has its result, whether it ran or not.
-    fn finished<'a>(&'a self, session: &'a SessionId, result: &'a ToolResult) -> BoxFuture<'a, io::Result<()>>;
+    fn finished<'a>(
+        &'a self,
+        session: &'a SessionId,
+        result: &'a ToolResult,
+    ) -> BoxFuture<'a, io::Result<()>>;
 }
 
 /// A call that is about to start.

@@ -20,7 +20,10 @@ pub(crate) type Located = Result<Vec<PathBuf>, Fault>;
 
 /// Locates the paths of several calls. Blocks on the file system.
 pub(crate) fn locate_each(calls: Vec<Vec<PathBuf>>) -> Vec<Located> {
-    calls.iter().map(|paths| paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect()).collect()
+    calls
+        .iter()
+        .map(|paths| paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect())
+        .collect()
 }
 
 fn unresolvable(path: &Path, err: io::Error) -> Fault {
@@ -39,7 +42,9 @@ pub fn locate(path: &Path) -> io::Result<PathBuf> {
     while let Some(part) = ahead.pop() {
         match part {
             Part::Root => real = PathBuf::from("/"),
-            Part::Up if missing => return Err(io::Error::other("`..` follows something that does not exist")),
+            Part::Up if missing => {
+                return Err(io::Error::other("`..` follows something that does not exist"));
+            }
             // `real` has no links in it, so its parent is what `..` means.
             Part::Up => drop(real.pop()),
             Part::Name(name) => {
@@ -109,7 +114,10 @@ mod tests {
         let (_dir, root) = tree();
         let located = locate(&root.join("ws").join(path));
         let located = located.map(|real| real.strip_prefix(&root).unwrap().display().to_string());
-        assert_eq!(located.map_err(|err| err.to_string()), expected.map(str::to_owned).map_err(str::to_owned));
+        assert_eq!(
+            located.map_err(|err| err.to_string()),
+            expected.map(str::to_owned).map_err(str::to_owned)
+        );
     }
 
     #[test]

@@ -99,7 +99,9 @@ pub enum SessionError {
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SessionError::Workspace(path, err) => write!(f, "the workspace {} cannot be used: {err}", path.display()),
+            SessionError::Workspace(path, err) => {
+                write!(f, "the workspace {} cannot be used: {err}", path.display())
+            }
             SessionError::Rules(errors) => {
                 let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 f.write_str(&lines.join("\n"))
@@ -117,9 +119,10 @@ impl Session {
         let workspace = place(options.workspace)?;
         let cwd = options.cwd.unwrap_or_else(|| workspace.clone());
         let mut rules = engine.rules().clone().and(options.rules);
-        if let Some(results) = engine.results().directory(&options.id) {
-            // The preview of a spilled result names a file in here: reading on must not need a question.
-            rules.allow.push((read_below(&place(results)?), Origin::Session));
+        // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
+        // cannot be will keep nothing, and each result will say so.
+        if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
+            rules.allow.push((read_below(&results), Origin::Session));
         }
         let bases = Bases { workspace: workspace.clone(), home: options.home.clone() };
         let policy = Policy::compile(rules, &bases).map_err(SessionError::Rules)?;
@@ -368,6 +371,9 @@ impl State {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("id", &self.0.id).field("workspace", &self.0.workspace).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("id", &self.0.id)
+            .field("workspace", &self.0.workspace)
+            .finish_non_exhaustive()
     }
 }

@@ -28,7 +28,12 @@ pub(crate) enum Feed {
 }
 
 /// Runs a turn to its end. There is exactly one result per call, in the order of the calls.
-pub(crate) async fn drive(session: &Session, feed: Feed, events: &Events, interrupt: &Interrupt) -> Vec<ToolResult> {
+pub(crate) async fn drive(
+    session: &Session,
+    feed: Feed,
+    events: &Events,
+    interrupt: &Interrupt,
+) -> Vec<ToolResult> {
     let pool = session.pool();
     let cx = CallCx { session, pool: &pool, events, interrupt };
     let (incoming, mut live) = match feed {
@@ -186,7 +191,8 @@ impl<'t> Turn<'t> {
     fn schedule(&mut self, located: Vec<Located>) {
         let mut located = located.into_iter();
         for (slot, mut prepared) in std::mem::take(&mut self.batch) {
-            let found = located.next().unwrap_or_else(|| Err(Fault::failed("the paths could not be resolved")));
+            let found =
+                located.next().unwrap_or_else(|| Err(Fault::failed("the paths could not be resolved")));
             match found {
                 Ok(targets) => {
                     prepared.effects.locate(targets);

@@ -28,8 +28,7 @@ impl LiveTurn {
         let (calls, feed) = unbounded_channel();
         let (events, stream) = Events::channel();
         let watched = interrupt.clone();
-        let driver =
-            tokio::spawn(async move { drive(&session, Feed::Live(feed), &events, &watched).await });
+        let driver = tokio::spawn(async move { drive(&session, Feed::Live(feed), &events, &watched).await });
         LiveTurn { calls: Some(calls), events: stream, interrupt, driver }
     }
 

@@ -1,3 +1,9 @@
 //! The engine as an embedder uses it.
 
-mod turns; // how the calls of a turn run
+mod kit; //      what the tests share
+mod turns; //    how the calls of a turn run together
+mod limits; //   time-outs, interrupts, retries, panics
+mod inputs; //   what becomes of wrong names and arguments
+mod seams; //    hooks, journal, asker, kernel
+mod results; //  budgets and spilled results
+mod random; //   turns made by chance

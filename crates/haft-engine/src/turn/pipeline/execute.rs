@@ -99,7 +99,8 @@ async fn sleep(limit: Option<Duration>) {
 
 fn timed_out(name: &str, limit: Option<Duration>) -> Fault {
     let seconds = limit.unwrap_or_default().as_secs_f64();
-    let message = format!("{name} took longer than {seconds} s and was stopped; what it had done by then stays done");
+    let message =
+        format!("{name} took longer than {seconds} s and was stopped; what it had done by then stays done");
     Fault::new(FaultKind::TimedOut, message)
 }
 

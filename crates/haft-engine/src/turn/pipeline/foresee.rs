@@ -30,7 +30,15 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
     let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input)));
     let (bound, effects) = asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic)))?;
     honest(entry, &effects)?;
-    Ok(Prepared { call, entry, input: Arc::new(input), bound: Some(bound), effects, coerced, arrived: Instant::now() })
+    Ok(Prepared {
+        call,
+        entry,
+        input: Arc::new(input),
+        bound: Some(bound),
+        effects,
+        coerced,
+        arrived: Instant::now(),
+    })
 }
 
 fn ask(entry: &Entry, input: &Value) -> Result<(Box<dyn Bound>, Effects), Fault> {

@@ -50,7 +50,8 @@ pub(crate) struct Ended {
 /// Steps 1 to 3: understands a call, or makes a result of why it cannot.
 pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Box<ToolResult>> {
     let (id, name) = (call.id.clone(), call.name.clone());
-    let prepared = understand(cx, call).map_err(|fault| Box::new(from_fault(id, name, &fault, Meta::default())))?;
+    let prepared =
+        understand(cx, call).map_err(|fault| Box::new(from_fault(id, name, &fault, Meta::default())))?;
     cx.events.send(|| Event::Queued {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
@@ -141,7 +142,8 @@ async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Resul
     let request = cx.session.request(prepared);
     let (description, asker) = (prepared.describe(), cx.session.engine().asker());
     let call = policy::Call { description: &description, input: &prepared.input };
-    let permit = policy::permit(cx.session.policy(), cx.session.grants(), asker, call, &request, tool_cx.token());
+    let permit =
+        policy::permit(cx.session.policy(), cx.session.grants(), asker, call, &request, tool_cx.token());
     permit.await.map_err(|refused| refused.fault)
 }
 
@@ -222,7 +224,8 @@ impl Prepared<'_> {
 
     /// One line for a person. The tool's own words, unless it breaks over them.
     pub(crate) fn describe(&self) -> String {
-        let own = std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref().map(|bound| bound.describe())));
+        let own =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref().map(|bound| bound.describe())));
         own.ok().flatten().unwrap_or_else(|| self.entry.name().to_owned())
     }
 

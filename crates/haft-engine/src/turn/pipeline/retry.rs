@@ -23,7 +23,8 @@ impl Retry {
     /// How long to wait after so many attempts: doubled each time, between half and all of it by chance, so that
     /// many clients do not come back together.
     pub(crate) fn delay(&self, attempts: u32) -> Duration {
-        let doubled = self.base.saturating_mul(1u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX));
+        let doubled =
+            self.base.saturating_mul(1u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX));
         doubled.min(self.cap).mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 }

@@ -105,8 +105,7 @@ impl Scheduler {
             (None, Some(_)) => true,
             _ => false,
         };
-        let heap =
-            if self.closed && late_is_first { &mut self.ready_late } else { &mut self.ready_early };
+        let heap = if self.closed && late_is_first { &mut self.ready_late } else { &mut self.ready_early };
         let Reverse(index) = heap.pop()?;
         self.running += 1;
         Some(index)

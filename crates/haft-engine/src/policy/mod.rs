@@ -57,7 +57,8 @@ pub mod protected; // files that are code
 mod names; //      matchers: names of tools,
 mod paths; //      paths,
 mod hosts; //      hosts,
-mod commands; //   and commands
+mod commands; //   and commands,
+mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@
 //! it, however many there are elsewhere. Paths are compared as bytes, name by name: nothing in them can act as a
 //! pattern, and a name that is not UTF-8 is a name.
 
-use std::{borrow::Cow, collections::HashMap, path::Path};
+use std::{borrow::Cow, path::Path};
 
 use globset::{Candidate, Glob, GlobSet};
 use haft_tool::{Access, PathEffect};
@@ -13,6 +13,7 @@ use super::{
     decide::Verdict,
     rule::{self, PathPattern},
     rules::{Hits, RuleId},
+    short::ShortMap,
 };
 
 /// The path rules for one access.
@@ -24,11 +25,13 @@ pub(super) struct PathRules {
 
 #[derive(Debug, Default)]
 struct Directory {
-    children: HashMap<Box<[u8]>, Directory>,
+    children: ShortMap<Box<[u8]>, Directory>,
     /// Rules for this path and all below it.
     here: Hits,
     /// Rules for what is below it.
     below: Hits,
+    /// Rules for a name anywhere below it, and all below that: `**/.env`.
+    anywhere: ShortMap<Box<[u8]>, Hits>,
     globs: Globs,
 }
 
@@ -60,6 +63,9 @@ impl PathRules {
             // What covers everything in a directory covers looking at the directory, but not removing it.
             Some("**") if careful || self.access == Access::Read => directory.here.add(verdict, rule),
             Some("**") => directory.below.add(verdict, rule),
+            Some(glob) if let Some(name) = name_anywhere(glob, careful) => {
+                directory.anywhere.entry(name.into_bytes().into()).or_default().add(verdict, rule);
+            }
             Some(glob) => {
                 for glob in spread(glob, careful) {
                     directory.globs.waiting.push(rule::glob(&glob)?);
@@ -89,6 +95,7 @@ impl PathRules {
         let mut hits = directory.here;
         while !rest.is_empty() {
             hits.merge(Some(directory.below));
+            directory.find_anywhere(rest, &mut hits);
             directory.globs.find(rest, &mut hits);
             let (name, below) = split_name(rest);
             let Some(child) = directory.children.get(name) else { break };
@@ -121,6 +128,12 @@ impl Directory {
         directory
     }
 
+    fn find_anywhere(&self, rest: &[u8], hits: &mut Hits) {
+        if !self.anywhere.is_empty() {
+            names(rest).for_each(|name| hits.merge(self.anywhere.get(name).copied()));
+        }
+    }
+
     fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
         self.globs.finish()?;
         self.children.values_mut().try_for_each(Directory::finish)
@@ -150,6 +163,13 @@ impl Globs {
             hits.add(verdict, rule);
         }
     }
+}
+
+/// The name in `**/name`, which also covers what is below, and in `**/name/**` where that covers the name itself.
+fn name_anywhere(glob: &str, careful: bool) -> Option<String> {
+    let rest = glob.strip_prefix("**/")?;
+    let name = if careful { rest.strip_suffix("/**").unwrap_or(rest) } else { rest };
+    rule::plain_name(name)
 }
 
 /// The globs that together mean a pattern: itself, and what is below where that is meant.

@@ -319,6 +319,12 @@ fn first_wildcard(text: &str) -> Option<usize> {
     None
 }
 
+/// A pattern that is one name without wildcards, unescaped.
+pub(super) fn plain_name(pattern: &str) -> Option<String> {
+    let plain = first_wildcard(pattern).is_none() && !pattern.contains(['/', '}']);
+    plain.then(|| unescaped(pattern))
+}
+
 fn unescaped(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut chars = name.chars();

@@ -211,11 +211,13 @@ pub(super) struct Seen<'a> {
 impl<'a> Seen<'a> {
     pub(super) fn of(effect: &'a PathEffect) -> Seen<'a> {
         let named = bytes(&effect.path);
-        let target = match &effect.target {
-            Some(target) => Some(tidy(bytes(target))),
-            None => (!goes_up(named)).then(|| tidy(named)),
+        let spelling = tidy(named);
+        let target = match effect.target.as_deref().map(bytes) {
+            Some(target) if target != named => Some(tidy(target)),
+            None if goes_up(named) => None,
+            _ => Some(spelling.clone()),
         };
-        Seen { spelling: tidy(named), target }
+        Seen { spelling, target }
     }
 
     /// Whether it lies in this directory, or is it.

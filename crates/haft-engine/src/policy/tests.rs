@@ -911,12 +911,16 @@ fn what_a_decision_costs() {
     }
 }
 
+/// Nanoseconds for a decision: the best of several batches, since the machine has other things to do.
 fn cost(policy: &Policy, case: &Case) -> u128 {
-    let rounds = if cfg!(debug_assertions) { 10 } else { 100_000 };
+    let rounds = if cfg!(debug_assertions) { 10 } else { 10_000 };
     let request = case.request();
-    let start = std::time::Instant::now();
-    for _ in 0..rounds {
-        std::hint::black_box(policy.decide(std::hint::black_box(&request)));
-    }
-    start.elapsed().as_nanos() / rounds
+    let batch = || {
+        let start = std::time::Instant::now();
+        for _ in 0..rounds {
+            std::hint::black_box(policy.decide(std::hint::black_box(&request)));
+        }
+        start.elapsed().as_nanos() / rounds
+    };
+    (0..10).map(|_| batch()).min().unwrap_or_default()
 }

@@ -130,20 +130,12 @@ impl Policy {
     pub fn decide(&self, request: &Request<'_>) -> Decision {
         let survey = Survey::of(self, request);
         let stages = [
-            survey.deny.map(|(rule, part)| Finding {
-                verdict: Verdict::Deny,
-                cause: Cause::Rule(rule),
-                part,
-            }),
+            survey.deny.map(|(rule, part)| Finding::deny(Cause::Rule(rule), part)),
             role_gate(request),
-            survey.relative.map(|part| Finding { verdict: Verdict::Deny, cause: Cause::RelativePath, part }),
+            survey.relative.map(|part| Finding::deny(Cause::RelativePath, part)),
             plan_mode(request),
-            survey.ask.map(|(rule, part)| Finding { verdict: Verdict::Ask, cause: Cause::Rule(rule), part }),
-            survey.protected.map(|(why, part)| Finding {
-                verdict: Verdict::Ask,
-                cause: Cause::Protected(why),
-                part,
-            }),
+            survey.ask.map(|(rule, part)| Finding::ask(Cause::Rule(rule), part)),
+            survey.protected.map(|(why, part)| Finding::ask(Cause::Protected(why), part)),
             bypass_mode(request),
             self.whole_tool(request, &survey),
             Some(self.coverage(request, &survey)),
@@ -187,7 +179,7 @@ impl Policy {
     /// what another rule forbids.
     fn whole_tool(&self, request: &Request<'_>, survey: &Survey) -> Option<Finding> {
         let rule = survey.wide.allow.filter(|_| self.doubt(request).is_none())?;
-        Some(Finding { verdict: Verdict::Allow, cause: Cause::Rule(rule), part: Part::Whole })
+        Some(Finding::allow(Cause::Rule(rule), Part::Whole))
     }
 
     fn doubt(&self, request: &Request<'_>) -> Option<RuleId> {
@@ -196,28 +188,27 @@ impl Policy {
 
     /// The last stage: everything is covered, or the first part that is not gets asked.
     fn coverage(&self, request: &Request<'_>, survey: &Survey) -> Finding {
-        let ask = |cause, part| Finding { verdict: Verdict::Ask, cause, part };
-        let allow = |(cause, part)| Finding { verdict: Verdict::Allow, cause, part };
         if request.external {
-            return ask(Cause::External, Part::Whole);
+            return Finding::ask(Cause::External, Part::Whole);
         }
         if request.effects.is_unknown() {
             let doubt = self.doubt(request).filter(|_| survey.wide.allow.is_some());
-            return ask(doubt.map_or(Cause::Unknown, Cause::Doubt), Part::Whole);
+            return Finding::ask(doubt.map_or(Cause::Unknown, Cause::Doubt), Part::Whole);
         }
-        match survey.uncovered {
-            Some((cause, part)) => ask(cause, part),
-            None if request.effects.is_destructive() && !survey.spoken_of => {
-                ask(Cause::Irreversible, Part::Whole)
-            }
-            None => allow(survey.covered.unwrap_or((Cause::Harmless, Part::Whole))),
+        if let Some((cause, part)) = survey.uncovered {
+            return Finding::ask(cause, part);
         }
+        if request.effects.is_destructive() && !survey.spoken_of {
+            return Finding::ask(Cause::Irreversible, Part::Whole);
+        }
+        let (cause, part) = survey.covered.unwrap_or((Cause::Harmless, Part::Whole));
+        Finding::allow(cause, part)
     }
 
     /// The patterns that count in this call.
     fn patterns<'a>(&'a self, request: &'a Request<'_>) -> impl Iterator<Item = &'a Patterns> {
         let scoped = request.names().filter_map(|name| self.scoped.get(name));
-        iter::once(&self.shared).chain(scoped.take(if self.scoped.is_empty() { 0 } else { usize::MAX }))
+        iter::once(&self.shared).chain(scoped)
     }
 
     fn find_path(&self, request: &Request<'_>, access: Access, seen: &Seen<'_>) -> Hits {
@@ -250,19 +241,30 @@ const PLAN_TOOLSETS: [&str; 3] = ["readonly", "planning", "web"];
 fn role_gate(request: &Request<'_>) -> Option<Finding> {
     let wanted = request.spec.allowed_roles();
     let has_one = request.caller.roles.iter().any(|role| wanted.contains(&role.as_str()));
-    let lacking = Finding { verdict: Verdict::Deny, cause: Cause::Role, part: Part::Whole };
-    (!wanted.is_empty() && !has_one).then_some(lacking)
+    (!wanted.is_empty() && !has_one).then_some(Finding::deny(Cause::Role, Part::Whole))
 }
 
 fn plan_mode(request: &Request<'_>) -> Option<Finding> {
     let permitted = request.effects.is_read_only() && !request.external;
-    let refused = Finding { verdict: Verdict::Deny, cause: Cause::PlanMode, part: Part::Whole };
-    (request.mode == Mode::Plan && !permitted).then_some(refused)
+    (request.mode == Mode::Plan && !permitted).then_some(Finding::deny(Cause::PlanMode, Part::Whole))
 }
 
 fn bypass_mode(request: &Request<'_>) -> Option<Finding> {
-    let allowed = Finding { verdict: Verdict::Allow, cause: Cause::Bypass, part: Part::Whole };
-    (request.mode == Mode::Bypass).then_some(allowed)
+    (request.mode == Mode::Bypass).then_some(Finding::allow(Cause::Bypass, Part::Whole))
+}
+
+impl Finding {
+    fn allow(cause: Cause, part: Part) -> Finding {
+        Finding { verdict: Verdict::Allow, cause, part }
+    }
+
+    fn ask(cause: Cause, part: Part) -> Finding {
+        Finding { verdict: Verdict::Ask, cause, part }
+    }
+
+    fn deny(cause: Cause, part: Part) -> Finding {
+        Finding { verdict: Verdict::Deny, cause, part }
+    }
 }
 
 impl<'a> Request<'a> {

@@ -5,6 +5,30 @@
 //! answer and gives out the [`Permit`] without which nothing runs. Deciding is pure: no I/O, no clock, no environment.
 //! What a path really is after links stands in [`PathEffect::target`](haft_tool::PathEffect::target) already.
 //!
+//! ```
+//! use std::path::Path;
+//!
+//! use haft_engine::policy::{Bases, Mode, Origin, Policy, Request, Rules, Verdict};
+//! use haft_tool::{Caller, Effects, Spec};
+//!
+//! let bases = Bases { workspace: "/w/app".into(), home: None };
+//! let rules = Rules { allow: vec![("Edit(src/**)".to_owned(), Origin::Session)], ..Rules::default() };
+//! let policy = Policy::compile(rules, &bases).expect("rules without mistakes");
+//!
+//! let decision = policy.decide(&Request {
+//!     tool: "Write",
+//!     aliases: &[],
+//!     spec: &Spec::new("Write"),
+//!     effects: &Effects::writes("/w/app/src/main.rs"),
+//!     mode: Mode::Default,
+//!     workspace: Path::new("/w/app"),
+//!     caller: &Caller::default(),
+//!     external: false,
+//! });
+//! assert_eq!(decision.verdict, Verdict::Allow);
+//! println!("{}", decision.trace.explain());
+//! ```
+//!
 //! # Rules
 //! | rule | covers |
 //! |---|---|
@@ -48,6 +72,7 @@
 
 mod mode; //       how much is asked
 mod rule; //       one rule, parsed
+mod pattern; //    what stands in its brackets
 mod rules; //      all rules, compiled
 mod decide; //     the order above
 mod trace; //      why
@@ -57,13 +82,14 @@ pub mod protected; // files that are code
 mod names; //      matchers: names of tools,
 mod paths; //      paths,
 mod hosts; //      hosts,
-mod commands; //   and commands
+mod commands; //   and commands,
+mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 
 pub use decide::{Decision, Request, Verdict};
 pub use mode::{Mode, UnknownMode};
-pub use permit::{Answer, Asker, Call, Grants, Nobody, Permit, Question, Refused, Warrant, permit};
+pub use permit::{Answer, Asker, CallFacts, Grants, Nobody, Permit, Question, Refused, Warrant, permit};
 pub use rule::{Rule, SyntaxError};
 pub use rules::{Bases, Origin, Policy, RuleError, Rules};
 pub use suggest::narrowest_rule;

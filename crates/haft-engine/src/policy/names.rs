@@ -1,17 +1,16 @@
 //! Rules for whole tools, by name.
 
-use std::collections::HashMap;
-
 use super::{
     decide::Verdict,
     rule::Name,
     rules::{Hits, RuleId},
+    short::ShortMap,
 };
 
 #[derive(Debug, Default)]
 pub(super) struct NameRules {
-    exact: HashMap<String, Hits>,
-    prefixes: HashMap<String, Hits>,
+    exact: ShortMap<String, Hits>,
+    prefixes: ShortMap<String, Hits>,
     /// The lengths that prefixes have: one look-up for each, however many rules there are.
     lengths: Vec<usize>,
 }

@@ -4,15 +4,17 @@
 //! it, however many there are elsewhere. Paths are compared as bytes, name by name: nothing in them can act as a
 //! pattern, and a name that is not UTF-8 is a name.
 
-use std::{borrow::Cow, collections::HashMap, path::Path};
+use std::{borrow::Cow, path::Path};
 
 use globset::{Candidate, Glob, GlobSet};
 use haft_tool::{Access, PathEffect};
 
 use super::{
     decide::Verdict,
-    rule::{self, PathPattern},
+    pattern,
+    rule::PathPattern,
     rules::{Hits, RuleId},
+    short::ShortMap,
 };
 
 /// The path rules for one access.
@@ -24,11 +26,13 @@ pub(super) struct PathRules {
 
 #[derive(Debug, Default)]
 struct Directory {
-    children: HashMap<Box<[u8]>, Directory>,
+    children: ShortMap<Box<[u8]>, Directory>,
     /// Rules for this path and all below it.
     here: Hits,
     /// Rules for what is below it.
     below: Hits,
+    /// Rules for a name anywhere below it, and all below that: `**/.env`.
+    anywhere: ShortMap<Box<[u8]>, Hits>,
     globs: Globs,
 }
 
@@ -49,20 +53,23 @@ impl PathRules {
     pub(super) fn add(
         &mut self,
         base: &Path,
-        pattern: &PathPattern,
+        path: &PathPattern,
         verdict: Verdict,
         rule: RuleId,
     ) -> Result<(), globset::Error> {
         let careful = verdict != Verdict::Allow;
-        let directory = self.root.at(base, pattern);
-        match pattern.glob.as_deref() {
+        let directory = self.root.at(base, path);
+        match path.glob.as_deref() {
             None => directory.here.add(verdict, rule),
             // What covers everything in a directory covers looking at the directory, but not removing it.
             Some("**") if careful || self.access == Access::Read => directory.here.add(verdict, rule),
             Some("**") => directory.below.add(verdict, rule),
+            Some(glob) if let Some(name) = name_anywhere(glob, careful) => {
+                directory.anywhere.entry(name.into_bytes().into()).or_default().add(verdict, rule);
+            }
             Some(glob) => {
                 for glob in spread(glob, careful) {
-                    directory.globs.waiting.push(rule::glob(&glob)?);
+                    directory.globs.waiting.push(pattern::glob(&in_one_automaton(glob))?);
                     directory.globs.rules.push((verdict, rule));
                 }
             }
@@ -89,6 +96,7 @@ impl PathRules {
         let mut hits = directory.here;
         while !rest.is_empty() {
             hits.merge(Some(directory.below));
+            directory.find_anywhere(rest, &mut hits);
             directory.globs.find(rest, &mut hits);
             let (name, below) = split_name(rest);
             let Some(child) = directory.children.get(name) else { break };
@@ -119,6 +127,12 @@ impl Directory {
             directory = directory.children.entry(name.into()).or_default();
         }
         directory
+    }
+
+    fn find_anywhere(&self, rest: &[u8], hits: &mut Hits) {
+        if !self.anywhere.is_empty() {
+            names(rest).for_each(|name| hits.merge(self.anywhere.get(name).copied()));
+        }
     }
 
     fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
@@ -152,6 +166,13 @@ impl Globs {
     }
 }
 
+/// The name in `**/name`, which also covers what is below, and in `**/name/**` where that covers the name itself.
+fn name_anywhere(glob: &str, careful: bool) -> Option<String> {
+    let rest = glob.strip_prefix("**/")?;
+    let name = if careful { rest.strip_suffix("/**").unwrap_or(rest) } else { rest };
+    pattern::plain_name(name)
+}
+
 /// The globs that together mean a pattern: itself, and what is below where that is meant.
 fn spread(glob: &str, careful: bool) -> Vec<String> {
     let last = glob.rsplit('/').next().unwrap_or(glob);
@@ -162,6 +183,21 @@ fn spread(glob: &str, careful: bool) -> Vec<String> {
         globs.push(format!("{glob}/**"));
     }
     globs
+}
+
+/// The same glob so that globset matches it together with all others. It tries globs with a fixed extension one after
+/// the other, which is slow for hundreds of them; a class at the end hides the extension. `*.rs` alone is quick as it is.
+fn in_one_automaton(glob: String) -> String {
+    let only_extension =
+        glob.trim_start_matches("**/").strip_prefix("*.").is_some_and(|rest| !rest.contains(['*', '/']));
+    match glob.char_indices().next_back() {
+        Some((at, last))
+            if last.is_ascii_alphanumeric() && !only_extension && !glob[..at].ends_with('\\') =>
+        {
+            format!("{}[{last}]", &glob[..at])
+        }
+        _ => glob,
+    }
 }
 
 /// A path of a call as rules see it.
@@ -175,11 +211,13 @@ pub(super) struct Seen<'a> {
 impl<'a> Seen<'a> {
     pub(super) fn of(effect: &'a PathEffect) -> Seen<'a> {
         let named = bytes(&effect.path);
-        let target = match &effect.target {
-            Some(target) => Some(tidy(bytes(target))),
-            None => (!goes_up(named)).then(|| tidy(named)),
+        let spelling = tidy(named);
+        let target = match effect.target.as_deref().map(bytes) {
+            Some(target) if target != named => Some(tidy(target)),
+            None if goes_up(named) => None,
+            _ => Some(spelling.clone()),
         };
-        Seen { spelling: tidy(named), target }
+        Seen { spelling, target }
     }
 
     /// Whether it lies in this directory, or is it.

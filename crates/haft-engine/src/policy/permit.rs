@@ -58,7 +58,7 @@ pub struct Refused {
 
 /// What a person needs to know of a call besides what the policy knows.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct CallFacts<'a> {
     /// One line that says what it is about to do.
     pub description: &'a str,
     /// Its input, with absolute paths.
@@ -127,7 +127,7 @@ struct Grant {
 }
 
 impl Grant {
-    fn of(call: &Call<'_>, request: &Request<'_>) -> Grant {
+    fn of(call: &CallFacts<'_>, request: &Request<'_>) -> Grant {
         let effects = request.effects;
         let touches =
             !effects.paths().is_empty() || !effects.hosts().is_empty() || !effects.commands().is_empty();
@@ -138,12 +138,12 @@ impl Grant {
 }
 
 impl Grants {
-    fn cover(&self, call: &Call<'_>, request: &Request<'_>) -> bool {
+    fn cover(&self, call: &CallFacts<'_>, request: &Request<'_>) -> bool {
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         !granted.is_empty() && granted.contains(&Grant::of(call, request))
     }
 
-    fn remember(&self, call: &Call<'_>, request: &Request<'_>) {
+    fn remember(&self, call: &CallFacts<'_>, request: &Request<'_>) {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner).push(Grant::of(call, request));
     }
 }
@@ -153,7 +153,7 @@ pub async fn permit(
     policy: &Policy,
     grants: &Grants,
     asker: &dyn Asker,
-    call: Call<'_>,
+    call: CallFacts<'_>,
     request: &Request<'_>,
     cancel: &CancellationToken,
 ) -> Result<Permit, Box<Refused>> {
@@ -185,7 +185,7 @@ pub async fn permit(
 /// The answer, or `None` if the call was cancelled first.
 async fn ask(
     asker: &dyn Asker,
-    call: &Call<'_>,
+    call: &CallFacts<'_>,
     request: &Request<'_>,
     decision: &Decision,
     cancel: &CancellationToken,

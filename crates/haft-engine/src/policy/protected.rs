@@ -4,9 +4,12 @@
 //! one by one, folded as the most forgiving file system would: without case, without characters that do not show,
 //! without final dots and spaces. Too much caution costs a question; too little costs the machine.
 
-use std::{borrow::Cow, collections::HashMap, path::Path, sync::LazyLock};
+use std::{borrow::Cow, path::Path, sync::LazyLock};
 
-use super::paths::{bytes, lies_in, names};
+use super::{
+    paths::{bytes, lies_in, names},
+    short::ShortMap,
+};
 
 /// Places that are protected for one reason.
 #[derive(Debug)]
@@ -130,13 +133,20 @@ struct Place {
 }
 
 /// The places by their first name.
-static BY_NAME: LazyLock<HashMap<&str, Vec<Place>>> = LazyLock::new(|| {
-    let mut index: HashMap<&str, Vec<Place>> = HashMap::new();
+struct Index {
+    places: ShortMap<&'static str, Vec<Place>>,
+    /// How first names begin: most names of most paths do not.
+    initials: [bool; 256],
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index { places: ShortMap::default(), initials: [false; 256] };
     for Group { why, places } in GROUPS {
         for place in *places {
             let mut names = place.split('/');
             let first = names.next().unwrap_or_default();
-            index.entry(first).or_default().push(Place { below: names.collect(), why });
+            index.initials[usize::from(first.as_bytes()[0])] = true;
+            index.places.entry(first).or_default().push(Place { below: names.collect(), why });
         }
     }
     index
@@ -178,7 +188,7 @@ fn by_name(path: &[u8], depth: usize) -> Option<&'static str> {
     while let Some(name) = rest.next() {
         position += 1;
         let name = folded(name);
-        for Place { below, why } in BY_NAME.get(&*name).into_iter().flatten() {
+        for Place { below, why } in INDEX.starting_with(&name) {
             let followed = below.iter().copied().eq(rest.clone().take(below.len()).map(folded));
             if followed && position + below.len() > depth {
                 return Some(why);
@@ -192,15 +202,23 @@ fn by_name(path: &[u8], depth: usize) -> Option<&'static str> {
     None
 }
 
-fn folded(name: &[u8]) -> Cow<'_, str> {
-    let name = String::from_utf8_lossy(name);
-    let plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b':';
-    if name.bytes().all(plain) && !name.ends_with(['.', ' ']) {
-        return name;
+impl Index {
+    fn starting_with(&self, name: &str) -> &[Place] {
+        let possible = name.bytes().next().is_some_and(|initial| self.initials[usize::from(initial)]);
+        if possible { self.places.get(name).map_or(&[], Vec::as_slice) } else { &[] }
     }
+}
+
+/// The name as the most forgiving file system sees it. Bytes that are no text are dropped: no place has any.
+fn folded(name: &[u8]) -> Cow<'_, str> {
+    let plain = |byte: &u8| byte.is_ascii() && !byte.is_ascii_uppercase() && *byte != b':';
+    if name.iter().all(plain) && !name.ends_with(b".") && !name.ends_with(b" ") {
+        return str::from_utf8(name).map_or(Cow::Borrowed(""), Cow::Borrowed);
+    }
+    let text = String::from_utf8_lossy(name);
+    let stream = text.split(':').next().unwrap_or_default();
+    let shown = stream.chars().filter(|char| !does_not_show(*char) && *char != char::REPLACEMENT_CHARACTER);
     // Through upper case and back: that also folds letters such as `ſ`, whose lower case is itself.
-    let stream = name.split(':').next().unwrap_or_default();
-    let shown = stream.chars().filter(|char| !does_not_show(*char));
     let lower: String = shown.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     Cow::Owned(lower.trim_end_matches(['.', ' ']).to_owned())
 }

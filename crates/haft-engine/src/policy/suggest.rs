@@ -7,8 +7,9 @@ use haft_tool::Access;
 use super::{
     decide::Request,
     paths::{Seen, bytes},
+    pattern::escaped,
     protected::does_not_show,
-    rule::{BASH, EDIT, READ, WEB_FETCH, escaped},
+    rule::{BASH, EDIT, READ, Rule, WEB_FETCH},
 };
 
 /// The narrowest single rule that would allow this call, for a person to add. `None` where there is no narrow one: shells,
@@ -26,24 +27,30 @@ pub fn narrowest_rule(request: &Request<'_>) -> Option<String> {
         for effect in effects.paths().iter().filter(|effect| effect.access == access) {
             let target = effect.target.as_deref().unwrap_or(&effect.path);
             let inside = Seen::of(effect).is_inside(bytes(request.workspace));
-            let edited = format!("{EDIT}({})", pattern(target, request.workspace)?);
+            let edited = format!("{EDIT}({})", as_pattern(target, request.workspace)?);
             match access {
                 Access::Write => rules.push(edited),
                 Access::Read if inside || rules.contains(&edited) => {}
-                Access::Read => rules.push(format!("{READ}({})", pattern(target, request.workspace)?)),
+                Access::Read => rules.push(format!("{READ}({})", as_pattern(target, request.workspace)?)),
             }
         }
     }
     for effect in effects.hosts() {
-        let tool = if effect.access == Access::Read { WEB_FETCH } else { request.tool };
+        let tool = match effect.access {
+            Access::Read => WEB_FETCH,
+            // Under these names a pattern speaks of something else than of what the tool sends.
+            Access::Write if [READ, EDIT, WEB_FETCH].contains(&request.tool) => return None,
+            Access::Write => request.tool,
+        };
         rules.push(format!("{tool}(domain:{})", effect.host));
     }
     rules.dedup();
-    (rules.len() == 1).then(|| rules.remove(0))
+    let only = if rules.len() == 1 { rules.pop() } else { None };
+    only.filter(|rule| rule.parse::<Rule>().is_ok())
 }
 
 /// A path as a pattern that means just that path: from the workspace if it lies there, from the root otherwise.
-fn pattern(path: &Path, workspace: &Path) -> Option<String> {
+fn as_pattern(path: &Path, workspace: &Path) -> Option<String> {
     let text =
         path.to_str().filter(|text| !text.chars().any(|char| char.is_control() || does_not_show(char)))?;
     match path.strip_prefix(workspace).ok().and_then(Path::to_str) {

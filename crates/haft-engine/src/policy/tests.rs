@@ -632,6 +632,8 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
         assert_eq!(rule(&case("Read", linked(reads("/w/app/l"), "/etc/hosts"))), some("Read(//etc/hosts)"));
         assert_eq!(rule(&case("WebFetch", Effects::fetches("docs.rs"))), some("WebFetch(domain:docs.rs)"));
         assert_eq!(rule(&case("mcp__a__b", Effects::unknown()).external()), some("mcp__a__b"));
+        assert_eq!(rule(&case("Post", Effects::sends("a.org"))), some("Post(domain:a.org)"));
+        assert_eq!(rule(&case("WebFetch", Effects::sends("a.org"))), None);
         assert_eq!(rule(&case("Move", writes("/w/app/a").and_writes("/w/app/b"))), None);
         assert_eq!(rule(&case("Bash", runs("make"))), None);
         assert_eq!(rule(&case("Any", Effects::unknown())), None);
@@ -661,7 +663,7 @@ mod asking {
     }
 
     async fn ask(asker: &dyn Asker, grants: &Grants, case: &Case) -> Result<Warrant, Box<Refused>> {
-        let call = Call { description: "edits a file", input: &json!({ "n": 1 }) };
+        let call = CallFacts { description: "edits a file", input: &json!({ "n": 1 }) };
         let cancel = CancellationToken::new();
         permit(&policy("deny Bash"), grants, asker, call, &case.request(), &cancel)
             .await
@@ -697,7 +699,7 @@ mod asking {
         let unknown = case("Any", Effects::unknown());
         assert_eq!(ask(&says(Answer::Session), &grants, &unknown).await.unwrap(), Warrant::Session);
         assert_eq!(ask(&Nobody, &grants, &unknown).await.unwrap(), Warrant::Granted);
-        let other = Call { description: "", input: &json!({ "n": 2 }) };
+        let other = CallFacts { description: "", input: &json!({ "n": 2 }) };
         let cancel = CancellationToken::new();
         assert!(permit(&policy(""), &grants, &Nobody, other, &unknown.request(), &cancel).await.is_err());
     }
@@ -724,7 +726,7 @@ mod asking {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let edit = case("Edit", writes("/w/app/a"));
-        let call = Call { description: "", input: &json!({}) };
+        let call = CallFacts { description: "", input: &json!({}) };
         for asker in [&Silent as &dyn Asker, &says(Answer::Once)] {
             let refused = permit(&policy(""), &Grants::default(), asker, call, &edit.request(), &cancel)
                 .await
@@ -828,6 +830,25 @@ mod properties {
         }
 
         #[test]
+        fn no_text_makes_compiling_or_deciding_panic(
+            list in prop::sample::select(&["allow", "ask", "deny"]),
+            pattern in r"[()\[\]{}*?!~/\\.,a-bé-]{0,16}",
+            path in r"/[()\[\]{}*?!~/\\.,a-bé-]{0,16}",
+        ) {
+            let mut rules = Rules::default();
+            let rule = (format!("Edit({pattern})"), Origin::Flag);
+            match list {
+                "allow" => rules.allow.push(rule),
+                "ask" => rules.ask.push(rule),
+                _ => rules.deny.push(rule),
+            }
+            let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
+            if let Ok(policy) = Policy::compile(rules, &bases) {
+                policy.decide(&case("Edit", writes(&path)).request());
+            }
+        }
+
+        #[test]
         fn dont_ask_only_turns_questions_into_refusals(rules in prop::collection::vec(rule(), 0..6), case in any_case()) {
             let policy = policy(&rules.join(";"));
             let asking = case.mode(Mode::Default);
@@ -852,24 +873,30 @@ mod properties {
 /// Prints what a decision costs: `cargo test --release -- --nocapture what_a_decision_costs`.
 #[test]
 fn what_a_decision_costs() {
-    let rounds = if cfg!(debug_assertions) { 100 } else { 200_000 };
-    for count in [0, 100, 1000] {
-        let forms = [
-            "deny Read(dir{}/**)",
-            "ask Read(dir{}/*.rs)",
-            "deny Read(**/name{}.pem)",
-            "allow Edit(src/m{}/**)",
-            "deny Edit(**/gen{}/**)",
-            "allow Bash(prog{} run:*)",
-            "deny Tool{}",
-            "allow mcp__s{}",
-            "allow Read(~/d{}/*.md)",
-            "allow WebFetch(domain:h{}.org)",
-        ];
+    const COMMON: &[&str] = &[
+        "deny Read(dir{}/**)",
+        "ask Read(dir{}/*.rs)",
+        "deny Read(**/name{}.pem)",
+        "allow Edit(src/m{}/**)",
+        "deny Edit(**/gen{}/**)",
+        "allow Bash(prog{} run:*)",
+        "deny Tool{}",
+        "allow mcp__s{}",
+        "allow Read(~/d{}/*.md)",
+        "allow WebFetch(domain:h{}.org)",
+    ];
+    const GLOBS: &[&str] = &["deny Read(**/a*{}.rs)", "deny Edit(**/b?{}/**/*.rs)"];
+    for (kind, forms, count) in [
+        ("no", COMMON, 0),
+        ("common", COMMON, 100),
+        ("common", COMMON, 1000),
+        ("glob", GLOBS, 100),
+        ("glob", GLOBS, 1000),
+    ] {
         let rules: Vec<String> =
             (0..count).map(|n| forms[n % forms.len()].replace("{}", &n.to_string())).collect();
         let policy = policy(&rules.join(";"));
-        let cases = [
+        for case in [
             case(
                 "Read",
                 linked(reads("/w/app/src/engine/policy/decide.rs"), "/w/app/src/engine/policy/decide.rs"),
@@ -877,15 +904,23 @@ fn what_a_decision_costs() {
             case("Edit", linked(writes("/w/app/src/m3/sub/decide.rs"), "/w/app/src/m3/sub/decide.rs")),
             case("Add", Effects::none()),
             case("Bash", runs("ls -la")),
-        ];
-        for case in &cases {
-            let request = case.request();
-            let start = std::time::Instant::now();
-            for _ in 0..rounds {
-                std::hint::black_box(policy.decide(std::hint::black_box(&request)));
-            }
-            let each = start.elapsed().as_nanos() / rounds;
-            println!("{count:>5} rules  {:<5} {each:>6} ns  {}", case.tool, policy.decide(&request).verdict);
+        ] {
+            let verdict = policy.decide(&case.request()).verdict;
+            println!("{count:>5} {kind} rules  {:<5} {:>6} ns  {verdict}", case.tool, cost(&policy, &case));
         }
     }
+}
+
+/// Nanoseconds for a decision: the best of several batches, since the machine has other things to do.
+fn cost(policy: &Policy, case: &Case) -> u128 {
+    let rounds = if cfg!(debug_assertions) { 10 } else { 10_000 };
+    let request = case.request();
+    let batch = || {
+        let start = std::time::Instant::now();
+        for _ in 0..rounds {
+            std::hint::black_box(policy.decide(std::hint::black_box(&request)));
+        }
+        start.elapsed().as_nanos() / rounds
+    };
+    (0..10).map(|_| batch()).min().unwrap_or_default()
 }

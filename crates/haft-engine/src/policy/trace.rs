@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use haft_tool::{Access, Class, Effects, Fault, Refusal};
+use haft_tool::{Access, Class, Effects, Fault, PathEffect, Refusal};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::{
@@ -283,20 +283,11 @@ impl Finding {
         }
         let text = match self.part {
             Part::Whole => return None,
-            Part::Path(index) => {
-                let effect = &effects.paths()[index];
-                let verb = if effect.access == Access::Read { "reads" } else { "writes" };
-                match &effect.target {
-                    Some(target) if *target != effect.path => {
-                        format!("{verb} {} (really {})", effect.path.display(), target.display())
-                    }
-                    _ => format!("{verb} {}", effect.path.display()),
-                }
-            }
+            Part::Path(index) => path_in_words(&effects.paths()[index]),
             Part::Host(index) => {
                 let effect = &effects.hosts()[index];
-                let verb = if effect.access == Access::Read { "fetches from" } else { "sends to" };
-                format!("{verb} {}", effect.host)
+                let verb = if effect.access == Access::Read { "fetches from " } else { "sends to " };
+                [verb, &effect.host].concat()
             }
             Part::Command(index) => format!("runs {}", effects.commands()[index].argv.join(" ")),
         };
@@ -304,10 +295,21 @@ impl Finding {
     }
 }
 
+fn path_in_words(effect: &PathEffect) -> String {
+    let verb = if effect.access == Access::Read { "reads " } else { "writes " };
+    let path = effect.path.to_string_lossy();
+    match &effect.target {
+        Some(target) if target.as_os_str() != effect.path.as_os_str() => {
+            [verb, &path, " (really ", &target.to_string_lossy(), ")"].concat()
+        }
+        _ => [verb, &path].concat(),
+    }
+}
+
 /// Text that cannot show something else than it is: what moves the cursor or turns the direction is written out.
 fn shown(text: String) -> String {
     let hides = |char: char| char.is_control() || does_not_show(char);
-    if !text.contains(hides) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(hides) {
         return text;
     }
     let mut plain = String::with_capacity(text.len());

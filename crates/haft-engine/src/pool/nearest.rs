@@ -4,6 +4,8 @@
 //! case and separators are ignored, the part after the server is also compared alone, and only what is plausibly meant
 //! is offered: a wrong suggestion costs a turn.
 
+use std::mem;
+
 use super::names;
 
 /// Names are at most 64 long, so nothing near one is longer than this. It bounds what a hostile name can cost.
@@ -92,8 +94,9 @@ fn edits(from: &[char], to: &[char], limit: usize) -> Option<usize> {
     }
     let mut before_last = vec![0; to.len() + 1];
     let mut last: Vec<usize> = (0..=to.len()).collect();
+    let mut row = Vec::with_capacity(to.len() + 1);
     for (i, &ch) in from.iter().enumerate() {
-        let mut row = Vec::with_capacity(to.len() + 1);
+        row.clear();
         row.push(i + 1);
         for (j, &other) in to.iter().enumerate() {
             let replaced = last[j] + usize::from(ch != other);
@@ -107,7 +110,8 @@ fn edits(from: &[char], to: &[char], limit: usize) -> Option<usize> {
         if row.iter().chain(&last).all(|edits| *edits > limit) {
             return None;
         }
-        before_last = std::mem::replace(&mut last, row);
+        mem::swap(&mut before_last, &mut last);
+        mem::swap(&mut last, &mut row);
     }
     last.last().copied().filter(|edits| *edits <= limit)
 }

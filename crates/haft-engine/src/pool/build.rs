@@ -12,11 +12,14 @@ use std::{
     sync::Arc,
 };
 
-use haft_tool::{Availability, SharedTool, Spec};
+use haft_tool::{SharedTool, Spec};
 
 use super::{
-    Entry, Filter, Pool, Problem, ProblemKind, Source, Thresholds, deferral, entry::Definition, names,
-    snapshot::Catalog, toolset::is_like,
+    Filter, Pool, Problem, ProblemKind, Source, Thresholds,
+    entry::Definition,
+    names,
+    select::{Gate, Selection, problem},
+    snapshot::Catalog,
 };
 
 /// Makes pools, one after another. A clone shares what was made so far, so that sessions can begin from one builder.
@@ -57,13 +60,6 @@ impl PoolView<'_> {
             env: &|_| true,
         }
     }
-}
-
-#[derive(Clone)]
-struct Gate {
-    tools: String,
-    why: String,
-    is_open: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// What was made of a source.
@@ -164,17 +160,17 @@ impl PoolBuilder {
         self.read_sources(&key.versions);
         let closed: Vec<&Gate> =
             self.gates.iter().zip(&key.gates).filter(|(_, open)| !**open).map(|(gate, _)| gate).collect();
-        let mut selection =
-            Selection { view, closed, env: BTreeMap::new(), kept: Vec::new(), problems: Vec::new() };
+        let mut selection = Selection::new(view, closed);
         let mut ids = HashSet::new();
         for (source, contents) in self.sources.iter().zip(&self.contents) {
             if ids.insert(source.id()) {
-                selection.take(contents);
+                selection.report(&contents.problems);
+                selection.take(&contents.definitions);
             } else {
                 selection.refuse_source(source.id());
             }
         }
-        let env = selection.env.clone();
+        let env = selection.env().clone();
         let catalog = Arc::new(selection.into_catalog());
         let pool = Arc::new(Pool::new(Arc::clone(&catalog), view.loaded));
         let loaded = view.loaded.to_vec();
@@ -235,109 +231,6 @@ fn check_name(definition: &Definition) -> Result<(), ProblemKind> {
     Ok(names::check_plain(definition.name())?)
 }
 
-fn problem(definition: &Definition, kind: ProblemKind) -> Problem {
-    Problem { tool: Arc::clone(definition.name()), source: Arc::clone(definition.source()), kind }
-}
-
-/// A catalog in the making.
-struct Selection<'a> {
-    view: &'a PoolView<'a>,
-    closed: Vec<&'a Gate>,
-    /// What the environment answered: each variable is looked at once.
-    env: BTreeMap<&'static str, bool>,
-    /// In the order of the sources, and by name within each.
-    kept: Vec<Arc<Definition>>,
-    problems: Vec<Problem>,
-}
-
-impl Selection<'_> {
-    fn take(&mut self, contents: &Contents) {
-        self.problems.extend_from_slice(&contents.problems);
-        for definition in &contents.definitions {
-            match self.obstacle(definition) {
-                None => self.kept.push(Arc::clone(definition)),
-                Some(kind) => self.problems.push(problem(definition, kind)),
-            }
-        }
-    }
-
-    fn refuse_source(&mut self, id: &str) {
-        self.problems.push(Problem { tool: "".into(), source: id.into(), kind: ProblemKind::SameId });
-    }
-
-    /// The first thing that keeps a tool out.
-    fn obstacle(&mut self, definition: &Definition) -> Option<ProblemKind> {
-        let (name, spec) = (&**definition.name(), definition.spec());
-        if let Some(gate) = self.closed.iter().find(|gate| is_like(name, &gate.tools)) {
-            return Some(ProblemKind::Gated(gate.why.clone()));
-        }
-        if let Some(missing) = spec.needed_env().iter().find(|variable| !self.is_set(variable)) {
-            return Some(ProblemKind::Unavailable(format!("{missing} is not set")));
-        }
-        if let Availability::Missing(what) = definition.tool().availability() {
-            return Some(ProblemKind::Unavailable(what));
-        }
-        if let Some(why) = (self.view.hides)(name, spec) {
-            return Some(ProblemKind::Hidden(why));
-        }
-        let is_wanted = self.view.toolset.is_none_or(|toolset| toolset.contains(name, spec));
-        (!is_wanted).then_some(ProblemKind::OutsideToolset)
-    }
-
-    fn is_set(&mut self, variable: &'static str) -> bool {
-        *self.env.entry(variable).or_insert_with(|| (self.view.env)(variable))
-    }
-
-    fn into_catalog(mut self) -> Catalog {
-        let claims = self.kept.iter().filter(|kept| !kept.spec().other_names().is_empty()).cloned().collect();
-        self.settle_names();
-        let aliases = self.settle_aliases(claims);
-        let deferred = deferral::defer(&self.kept, self.view.thresholds);
-        let entries = self.kept.into_iter().zip(deferred).map(|(kept, deferred)| Entry::new(kept, deferred));
-        self.problems.sort();
-        Catalog::new(entries.collect(), aliases, self.problems)
-    }
-
-    /// Sorts by name; of two alike, the one of the earlier source stays.
-    fn settle_names(&mut self) {
-        // Stable, so that the order of the sources decides between equals.
-        self.kept.sort_by(|one, other| one.name().cmp(other.name()));
-        let problems = &mut self.problems;
-        self.kept.dedup_by(|later, earlier| {
-            let is_same = later.name() == earlier.name();
-            if is_same {
-                let with = Arc::clone(earlier.source());
-                problems.push(problem(later, ProblemKind::Collision { with }));
-            }
-            is_same
-        });
-    }
-
-    /// Gives out aliases in the order of the sources. A name is stronger than an alias, and a server's tools get no
-    /// aliases: it could catch calls that are meant for others.
-    fn settle_aliases(&mut self, claims: Vec<Arc<Definition>>) -> Vec<(&'static str, usize)> {
-        let mut taken = BTreeMap::new();
-        for claim in claims.iter().filter(|claim| !claim.is_external()) {
-            let Some(place) = self.place(claim.name()) else { continue };
-            if !Arc::ptr_eq(&self.kept[place], claim) {
-                continue; // It lost its name to another.
-            }
-            for &alias in claim.spec().other_names() {
-                let owner = self.place(alias).unwrap_or_else(|| *taken.entry(alias).or_insert(place));
-                if owner != place {
-                    let by = Arc::clone(self.kept[owner].name());
-                    self.problems.push(problem(claim, ProblemKind::AliasTaken { alias, by }));
-                }
-            }
-        }
-        taken.into_iter().collect()
-    }
-
-    fn place(&self, name: &str) -> Option<usize> {
-        self.kept.binary_search_by(|kept| (**kept.name()).cmp(name)).ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -347,7 +240,7 @@ mod tests {
 
     use super::*;
     use crate::pool::{
-        LiveSource, TOOL_SEARCH,
+        Entry, LiveSource, TOOL_SEARCH,
         testing::{loading, named, plain, raw},
     };
 
@@ -387,8 +280,11 @@ mod tests {
 
     /// A request of the kind that every dialect makes.
     fn json_of(pool: &Pool) -> String {
-        let tool = |offer: super::super::Offer<'_>| json!({ "name": offer.name, "description": offer.prompt, "input_schema": offer.schema.value() });
-        serde_json::to_string(&pool.offers().map(tool).collect::<Vec<_>>()).unwrap()
+        let tool = |entry: &Entry| {
+            let (name, offer) = (entry.name(), entry.offer());
+            json!({ "name": name, "description": offer.prompt, "input_schema": offer.schema.value() })
+        };
+        serde_json::to_string(&pool.shown().map(tool).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]

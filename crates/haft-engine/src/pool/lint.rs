@@ -24,7 +24,7 @@ const FEW_WORDS: usize = 4;
 const CANDIDATES: usize = 200;
 
 /// Signs that a prompt speaks of what can go wrong.
-const FAILURE: [&str; 24] = [
+const FAILURE: [&str; 23] = [
     "fail",
     "error",
     "refuse",
@@ -48,7 +48,6 @@ const FAILURE: [&str; 24] = [
     "only works",
     "time out",
     "timeout",
-    "not an answer",
 ];
 /// Signs that a prompt says when to use the tool.
 const WHEN: [&str; 9] =
@@ -196,7 +195,7 @@ fn listed(names: &[String], most: usize) -> String {
     }
 }
 
-/// Reports for each tool the first earlier one whose prompt has almost the same words.
+/// Reports for each tool an earlier one whose prompt has almost the same words.
 ///
 /// Comparing all with all would be 50 million pairs in a pool of 10,000. Two sets can only be that much alike if they
 /// share one of their few rarest words, so only those that do are compared; equal sets are recognised before.
@@ -254,7 +253,7 @@ fn alike(
         let shared = other.iter().filter(|word| words.contains(word)).count();
         shared as f32 >= ALIKE * (words.len() + other.len() - shared) as f32
     };
-    candidates.copied().filter(|candidate| is_alike(&sets[*candidate].1)).min()
+    candidates.copied().find(|candidate| is_alike(&sets[*candidate].1))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod entry; //      a tool in the pool
 mod problem; //    why is a tool not in the pool?
 mod deferral; //   whose schema waits until it is searched for?
 mod snapshot; //   the tools of one turn
+mod select; //     which tools get into it, and under which names?
 mod build; //      from sources to a snapshot, and to the next one
 mod nearest; //    what did the model mean by an unknown name?
 mod arguments; //  what a schema says of each argument

@@ -4,6 +4,8 @@
 //! case and separators are ignored, the part after the server is also compared alone, and only what is plausibly meant
 //! is offered: a wrong suggestion costs a turn.
 
+use std::mem;
+
 use super::names;
 
 /// Names are at most 64 long, so nothing near one is longer than this. It bounds what a hostile name can cost.
@@ -20,49 +22,69 @@ const TELLING: usize = 4;
 /// assert_eq!(nearest("createIssue", names.into_iter(), 3), ["mcp__github__create_issue"]);
 /// ```
 pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
-    let wanted = Wanted { whole: letters(wanted), tail: names::split(wanted).map(|(_, tool)| letters(tool)) };
+    let tail = names::split(wanted).map(|(_, tool)| Letters::of(tool));
+    let wanted = Wanted { whole: Letters::of(wanted), tail };
     let mut found: Vec<_> = names.filter_map(|name| Some((wanted.distance(name)?, name))).collect();
     found.sort_by_key(|(distance, _)| *distance); // stable
     found.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
 struct Wanted {
-    whole: Vec<char>,
+    whole: Letters,
     /// What follows the server, if the model named one.
-    tail: Option<Vec<char>>,
+    tail: Option<Letters>,
 }
 
 impl Wanted {
     fn distance(&self, name: &str) -> Option<usize> {
-        let whole = distance(&self.whole, &letters(name));
+        let whole = self.whole.distance(&Letters::of(name));
         let Some((_, tail)) = names::split(name) else {
             // A server was named that does not have it; a tool of ours may still be meant.
-            return whole.or_else(|| Some(1 + distance(self.tail.as_ref()?, &letters(name))?));
+            return whole.or_else(|| Some(1 + self.tail.as_ref()?.distance(&Letters::of(name))?));
         };
-        let tail = letters(tail);
-        let alone = distance(&self.whole, &tail);
-        let both = self.tail.as_ref().and_then(|wanted| distance(wanted, &tail));
+        let tail = Letters::of(tail);
+        let alone = self.whole.distance(&tail);
+        let both = self.tail.as_ref().and_then(|wanted| wanted.distance(&tail));
         [whole, alone, both.map(|distance| distance + 1)].into_iter().flatten().min()
     }
 }
 
-/// Letters and digits in lower case.
-fn letters(name: &str) -> Vec<char> {
-    let letters = name.chars().filter(|ch| ch.is_alphanumeric()).flat_map(char::to_lowercase);
-    letters.take(LONGEST).collect()
+/// Letters and digits of a name, in lower case.
+struct Letters {
+    chars: Vec<char>,
+    /// A bit for each that occurs; rare ones share bits.
+    set: u64,
 }
 
-/// How far apart two names are, if one can be meant by the other.
-fn distance(wanted: &[char], name: &[char]) -> Option<usize> {
-    let longer = wanted.len().max(name.len());
-    let limit = (longer / 3).max(1);
-    if let Some(edits) = edits(wanted, name, limit).filter(|edits| *edits < longer) {
-        return Some(edits);
+impl Letters {
+    fn of(name: &str) -> Letters {
+        let chars = name.chars().filter(|ch| ch.is_alphanumeric()).flat_map(char::to_lowercase);
+        let chars: Vec<char> = chars.take(LONGEST).collect();
+        let set = chars.iter().fold(0, |set, ch| set | 1 << (u32::from(*ch) % u64::BITS));
+        Letters { chars, set }
     }
-    let (short, long) = if wanted.len() < name.len() { (wanted, name) } else { (name, wanted) };
-    let is_inside = short.len() >= TELLING && long.windows(short.len()).any(|part| part == short);
-    // After every near miss: one name inside another is a weaker sign.
-    is_inside.then(|| LONGEST + long.len() - short.len())
+
+    /// How far apart two names are, if one can be meant by the other.
+    fn distance(&self, name: &Letters) -> Option<usize> {
+        let longer = self.chars.len().max(name.chars.len());
+        let limit = (longer / 3).max(1);
+        // Each edit brings or takes at most one letter, which a look at the sets tells for nearly all names.
+        let different = (self.set & !name.set).count_ones().max((name.set & !self.set).count_ones());
+        if different as usize <= limit
+            && let Some(edits) = edits(&self.chars, &name.chars, limit)
+            && edits < longer
+        {
+            return Some(edits);
+        }
+        let (short, long) = if self.chars.len() < name.chars.len() { (self, name) } else { (name, self) };
+        let is_inside = short.chars.len() >= TELLING && short.set & !long.set == 0 && long.contains(short);
+        // After every near miss: one name inside another is a weaker sign.
+        is_inside.then(|| LONGEST + long.chars.len() - short.chars.len())
+    }
+
+    fn contains(&self, part: &Letters) -> bool {
+        self.chars.windows(part.chars.len()).any(|window| window == part.chars)
+    }
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that make one of the other, if at most `limit`.
@@ -72,8 +94,9 @@ fn edits(from: &[char], to: &[char], limit: usize) -> Option<usize> {
     }
     let mut before_last = vec![0; to.len() + 1];
     let mut last: Vec<usize> = (0..=to.len()).collect();
+    let mut row = Vec::with_capacity(to.len() + 1);
     for (i, &ch) in from.iter().enumerate() {
-        let mut row = Vec::with_capacity(to.len() + 1);
+        row.clear();
         row.push(i + 1);
         for (j, &other) in to.iter().enumerate() {
             let replaced = last[j] + usize::from(ch != other);
@@ -87,7 +110,8 @@ fn edits(from: &[char], to: &[char], limit: usize) -> Option<usize> {
         if row.iter().chain(&last).all(|edits| *edits > limit) {
             return None;
         }
-        before_last = std::mem::replace(&mut last, row);
+        mem::swap(&mut before_last, &mut last);
+        mem::swap(&mut last, &mut row);
     }
     last.last().copied().filter(|edits| *edits <= limit)
 }

@@ -75,6 +75,12 @@ impl Pool {
     }
 }
 
+// Sessions hand pools to the tasks of their calls.
+const _: fn() = || {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Pool>();
+};
+
 /// Looking at all of them.
 impl Pool {
     /// What the model is shown, in the order in which it must be sent.

@@ -3,7 +3,7 @@
 //! BM25F: how often a word stands in each field, weighted and set against the field's length, is added up to one
 //! frequency per tool, which counts less and less the higher it is; and a word that few tools have counts more.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use super::{Document, words::Stems};
 use crate::pool::arguments::arguments;
@@ -182,12 +182,12 @@ fn mean_lengths(texts: &[Texts]) -> [f32; FIELDS] {
 }
 
 /// For each tool the stems that most tools of its server have in their descriptions ("this tool belongs to …").
-fn boilerplate(documents: &[Document<'_>], texts: &[Texts], weights: &Weights) -> Vec<std::rc::Rc<[u32]>> {
+fn boilerplate(documents: &[Document<'_>], texts: &[Texts], weights: &Weights) -> Vec<Rc<[u32]>> {
     let mut servers = BTreeMap::<_, Vec<usize>>::new();
     for (tool, document) in documents.iter().enumerate() {
         servers.entry(document.server).or_default().push(tool);
     }
-    let mut damped = vec![std::rc::Rc::from([]); documents.len()];
+    let mut damped = vec![Rc::from([]); documents.len()];
     for (server, tools) in servers {
         // Tools without a server have nothing in common.
         if server.is_none() || tools.len() < weights.boilerplate_tools {
@@ -197,7 +197,7 @@ fn boilerplate(documents: &[Document<'_>], texts: &[Texts], weights: &Weights) -
             tools.iter().flat_map(|&tool| texts[tool].fields[DESCRIPTION].iter().map(|(stem, _)| *stem));
         let most = weights.boilerplate_share * tools.len() as f32;
         let common = counted(all.collect()).into_iter().filter(|(_, times)| *times >= most);
-        let common: std::rc::Rc<[u32]> = common.map(|(stem, _)| stem).collect();
+        let common: Rc<[u32]> = common.map(|(stem, _)| stem).collect();
         tools.iter().for_each(|&tool| damped[tool] = common.clone());
     }
     damped

@@ -115,7 +115,7 @@ impl Engine {
     }
 
     pub(crate) fn kernel(&self, entry: &Entry) -> Option<&dyn Kernel> {
-        if entry.source() != KERNEL {
+        if &**entry.source() != KERNEL {
             return None;
         }
         let is_it = |kernel: &&(SharedTool, Arc<dyn Kernel>)| Arc::ptr_eq(&kernel.0, entry.tool());

@@ -57,10 +57,10 @@ pub struct Refused {
 }
 
 /// What a person needs to know of a call besides what the policy knows.
-#[derive(Debug, Clone, Copy)]
-pub struct CallFacts<'a> {
-    /// One line that says what it is about to do.
-    pub description: &'a str,
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Says in one line what the call is about to do. Asked only if a person is.
+    pub describe: &'a (dyn Fn() -> String + Sync),
     /// Its input, with absolute paths.
     pub input: &'a Value,
 }
@@ -127,7 +127,7 @@ struct Grant {
 }
 
 impl Grant {
-    fn of(call: &CallFacts<'_>, request: &Request<'_>) -> Grant {
+    fn of(call: &Asked<'_>, request: &Request<'_>) -> Grant {
         let effects = request.effects;
         let touches =
             !effects.paths().is_empty() || !effects.hosts().is_empty() || !effects.commands().is_empty();
@@ -138,12 +138,12 @@ impl Grant {
 }
 
 impl Grants {
-    fn cover(&self, call: &CallFacts<'_>, request: &Request<'_>) -> bool {
+    fn cover(&self, call: &Asked<'_>, request: &Request<'_>) -> bool {
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         !granted.is_empty() && granted.contains(&Grant::of(call, request))
     }
 
-    fn remember(&self, call: &CallFacts<'_>, request: &Request<'_>) {
+    fn remember(&self, call: &Asked<'_>, request: &Request<'_>) {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner).push(Grant::of(call, request));
     }
 }
@@ -153,7 +153,7 @@ pub async fn permit(
     policy: &Policy,
     grants: &Grants,
     asker: &dyn Asker,
-    call: CallFacts<'_>,
+    call: Asked<'_>,
     request: &Request<'_>,
     cancel: &CancellationToken,
 ) -> Result<Permit, Box<Refused>> {
@@ -167,7 +167,8 @@ pub async fn permit(
         Verdict::Ask if grants.cover(&call, request) => {
             return Ok(Permit { decision, warrant: Warrant::Granted });
         }
-        Verdict::Ask => ask(asker, &call, request, &decision, cancel).await,
+        // Boxed: asking is rare, and its state should not make every call's larger.
+        Verdict::Ask => Box::pin(ask(asker, &call, request, &decision, cancel)).await,
     };
     let fault = match answer {
         Some(Answer::Once) => return Ok(Permit { decision, warrant: Warrant::Once }),
@@ -185,14 +186,14 @@ pub async fn permit(
 /// The answer, or `None` if the call was cancelled first.
 async fn ask(
     asker: &dyn Asker,
-    call: &CallFacts<'_>,
+    call: &Asked<'_>,
     request: &Request<'_>,
     decision: &Decision,
     cancel: &CancellationToken,
 ) -> Option<Answer> {
     let question = Question {
         tool: request.tool,
-        description: call.description,
+        description: &(call.describe)(),
         effects: request.effects,
         input: call.input,
         decision,

@@ -663,7 +663,7 @@ mod asking {
     }
 
     async fn ask(asker: &dyn Asker, grants: &Grants, case: &Case) -> Result<Warrant, Box<Refused>> {
-        let call = CallFacts { description: "edits a file", input: &json!({ "n": 1 }) };
+        let call = Asked { describe: &|| "edits a file".to_owned(), input: &json!({ "n": 1 }) };
         let cancel = CancellationToken::new();
         permit(&policy("deny Bash"), grants, asker, call, &case.request(), &cancel)
             .await
@@ -699,7 +699,7 @@ mod asking {
         let unknown = case("Any", Effects::unknown());
         assert_eq!(ask(&says(Answer::Session), &grants, &unknown).await.unwrap(), Warrant::Session);
         assert_eq!(ask(&Nobody, &grants, &unknown).await.unwrap(), Warrant::Granted);
-        let other = CallFacts { description: "", input: &json!({ "n": 2 }) };
+        let other = Asked { describe: &String::new, input: &json!({ "n": 2 }) };
         let cancel = CancellationToken::new();
         assert!(permit(&policy(""), &grants, &Nobody, other, &unknown.request(), &cancel).await.is_err());
     }
@@ -726,7 +726,7 @@ mod asking {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let edit = case("Edit", writes("/w/app/a"));
-        let call = CallFacts { description: "", input: &json!({}) };
+        let call = Asked { describe: &String::new, input: &json!({}) };
         for asker in [&Silent as &dyn Asker, &says(Answer::Once)] {
             let refused = permit(&policy(""), &Grants::default(), asker, call, &edit.request(), &cancel)
                 .await

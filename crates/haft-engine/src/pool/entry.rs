@@ -84,7 +84,7 @@ impl Entry {
     }
 
     /// The id of the source that it comes from.
-    pub fn source(&self) -> &str {
+    pub fn source(&self) -> &Arc<str> {
         &self.definition.source
     }
 

@@ -45,7 +45,8 @@ impl Budget {
     ) {
         let limit = self.limit(tool);
         if text_len(result) > limit {
-            spill(result, self.preview.min(limit), store, session).await;
+            // Boxed: it is rare, and its state should not make every call's larger.
+            Box::pin(spill(result, self.preview.min(limit), store, session)).await;
         }
         if result.data.as_ref().is_some_and(|data| json_len(data) > limit) {
             result.data = None;

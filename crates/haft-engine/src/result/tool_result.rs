@@ -1,6 +1,6 @@
 //! What a call became: the same shape for a reply and for a fault.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use haft_schema::Coercion;
 use haft_tool::{Action, Block, CallId, FaultKind, Refusal};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub struct ToolResult {
     /// Which call.
     pub call: CallId,
-    /// The tool's name in the pool, or as the model wrote it if there is none.
+    /// The tool's name as the model wrote it: some APIs want it back.
     pub tool: String,
     /// What the model reads, within its budget: observation, content, suggestions, markers.
     pub blocks: Vec<Block>,
@@ -43,6 +43,9 @@ pub struct FaultFacts {
 /// Facts about a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Meta {
+    /// The tool's name in the pool, where the model used another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// How long it ran, all attempts together.
     pub duration_us: u64,
     /// How long it waited for other calls.
@@ -56,8 +59,8 @@ pub struct Meta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Truncation>,
     /// Where the tool came from: `builtin`, `mcp:github`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub source: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub source: Arc<str>,
     /// What the tool noted itself.
     #[serde(flatten)]
     pub notes: Map<String, Value>,

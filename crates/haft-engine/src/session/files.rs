@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Effects, Fault, Files, Refusal};
+use haft_tool::{Fault, Files, Refusal};
 use rustix::fs::OFlags;
 
 use super::locate::locate;
@@ -26,9 +26,8 @@ pub(crate) struct DeclaredFiles {
 }
 
 impl DeclaredFiles {
-    pub(crate) fn new(effects: &Effects, workspace: &Path) -> DeclaredFiles {
-        // Whoever may write a file may look at it first, so the access is not asked.
-        let readable = effects.paths().iter().map(|effect| effect.place().to_owned()).collect();
+    /// The places may be read whether the call declared to read or to write them: who may write may look first.
+    pub(crate) fn new(readable: Vec<PathBuf>, workspace: &Path) -> DeclaredFiles {
         DeclaredFiles { readable, workspace: workspace.to_owned() }
     }
 
@@ -127,11 +126,8 @@ mod tests {
 
     use super::*;
 
-    fn door(effects: Effects) -> DeclaredFiles {
-        let mut effects = effects;
-        let targets: Vec<_> = effects.paths().iter().map(|effect| locate(&effect.path).unwrap()).collect();
-        effects.locate(targets);
-        DeclaredFiles::new(&effects, Path::new("/nowhere"))
+    fn door(path: &Path) -> DeclaredFiles {
+        DeclaredFiles::new(vec![locate(path).unwrap()], Path::new("/nowhere"))
     }
 
     #[test]
@@ -140,7 +136,7 @@ mod tests {
         let (mine, other) = (dir.path().join("mine"), dir.path().join("other"));
         fs::write(&mine, "hello").unwrap();
         fs::write(&other, "secret").unwrap();
-        let door = door(Effects::reads(&mine));
+        let door = door(&mine);
         let mut text = String::new();
         door.open(&mine).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "hello");
@@ -154,7 +150,7 @@ mod tests {
         let (mine, other) = (dir.path().join("mine"), dir.path().join("other"));
         fs::write(&mine, "hello").unwrap();
         fs::write(&other, "secret").unwrap();
-        let door = door(Effects::reads(&mine));
+        let door = door(&mine);
         fs::remove_file(&mine).unwrap();
         symlink(&other, &mine).unwrap();
         assert_eq!(door.open(&mine).unwrap_err().refusal(), Some(Refusal::Boundary));
@@ -167,7 +163,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
             .unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero")] {
-            let fault = door(Effects::reads(path)).open(path).unwrap_err();
+            let fault = door(path).open(path).unwrap_err();
             assert!(fault.message().contains("not a regular file"), "{fault}");
         }
     }

@@ -1,6 +1,6 @@
 //! What stands behind the narrow context of a running call.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use haft_tool::{CallId, Effects, Files, Host, Progress, SessionFacts};
 use serde_json::Value;
@@ -12,13 +12,14 @@ use crate::turn::Events;
 pub(crate) struct CallHost {
     session: Session,
     events: Events,
-    files: Arc<DeclaredFiles>,
+    /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
+    places: Vec<PathBuf>,
 }
 
 impl CallHost {
     pub(crate) fn new(session: Session, events: Events, effects: &Effects) -> CallHost {
-        let files = Arc::new(DeclaredFiles::new(effects, session.workspace()));
-        CallHost { session, events, files }
+        let places = effects.paths().iter().map(|effect| effect.place().to_owned()).collect();
+        CallHost { session, events, places }
     }
 }
 
@@ -30,7 +31,7 @@ impl Host for CallHost {
         self.events.progress(call, progress);
     }
     fn files(&self) -> Arc<dyn Files> {
-        self.files.clone()
+        Arc::new(DeclaredFiles::new(self.places.clone(), self.session.workspace()))
     }
     fn state(&self, key: &str) -> Option<Value> {
         self.session.state(key)

@@ -207,8 +207,7 @@ impl Session {
         let paths = vec![prepared.paths()];
         let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
         if let Some(Err(fault)) = located.first() {
-            let (call, tool) = prepared.identity();
-            return Err(Box::new(from_fault(call, tool, fault, Meta::default())));
+            return Err(Box::new(prepared.refused(fault)));
         }
         located.into_iter().flatten().for_each(|targets| prepared.effects.locate(targets));
         let decision = self.decide(&prepared);

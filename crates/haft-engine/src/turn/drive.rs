@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use haft_tool::{CallId, Fault};
+use haft_tool::Fault;
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
@@ -198,7 +198,7 @@ impl<'t> Turn<'t> {
                     prepared.effects.locate(targets);
                     self.push(slot, Box::new(prepared));
                 }
-                Err(fault) => self.refuse(slot, prepared.identity(), &fault),
+                Err(fault) => self.refuse(slot, prepared.refused(&fault)),
             }
         }
     }
@@ -244,23 +244,23 @@ impl<'t> Turn<'t> {
         self.stopped = true;
         let fault = Fault::cancelled("the turn was interrupted before this call started; nothing was done");
         for (slot, prepared) in std::mem::take(&mut self.batch) {
-            self.refuse(slot, prepared.identity(), &fault);
+            self.refuse(slot, prepared.refused(&fault));
         }
         for slot in 0..self.slots.len() {
             if let Some(prepared) = self.slots[slot].waiting.take() {
-                self.refuse(slot, prepared.identity(), &fault);
+                self.refuse(slot, prepared.refused(&fault));
                 // It never ran, so its end is no end to the scheduler, which is not asked any more.
                 self.slots[slot].scheduled_as = None;
             }
         }
         for call in std::mem::take(&mut self.incoming) {
             let slot = self.open_slot();
-            self.refuse(slot, (call.id, call.name), &fault);
+            self.refuse(slot, from_fault(call.id, call.name, &fault, Meta::default()));
         }
     }
 
-    fn refuse(&mut self, slot: usize, (call, tool): (CallId, String), fault: &Fault) {
-        self.refused.push_back((slot, Box::new(from_fault(call, tool, fault, Meta::default()))));
+    fn refuse(&mut self, slot: usize, result: ToolResult) {
+        self.refused.push_back((slot, Box::new(result)));
     }
 
     /// Whether every call that arrived has its result.

@@ -69,8 +69,12 @@ const MOST_PROGRESS: usize = 256;
 
 /// Where events go: to a listener, or nowhere at no cost.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Events {
-    listener: Option<mpsc::UnboundedSender<Event>>,
+pub(crate) struct Events(Option<Arc<Listener>>);
+
+#[derive(Debug)]
+struct Listener {
+    events: mpsc::UnboundedSender<Event>,
+    /// Progress that was sent and not taken.
     progress: Arc<AtomicUsize>,
 }
 
@@ -85,22 +89,23 @@ impl Events {
     pub(crate) fn channel() -> (Events, EventStream) {
         let (tx, rx) = mpsc::unbounded_channel();
         let progress = Arc::new(AtomicUsize::new(0));
-        (Events { listener: Some(tx), progress: progress.clone() }, EventStream { events: rx, progress })
+        let listener = Listener { events: tx, progress: progress.clone() };
+        (Events(Some(Arc::new(listener))), EventStream { events: rx, progress })
     }
 
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
-        if let Some(listener) = &self.listener {
+        if let Some(listener) = &self.0 {
             // A listener that has gone away misses nothing.
-            let _ = listener.send(event());
+            let _ = listener.events.send(event());
         }
     }
 
     pub(crate) fn progress(&self, call: &CallId, progress: Progress) {
-        if self.listener.is_none() || self.progress.load(Ordering::Relaxed) >= MOST_PROGRESS {
-            return;
+        let Some(listener) = &self.0 else { return };
+        if listener.progress.load(Ordering::Relaxed) < MOST_PROGRESS {
+            listener.progress.fetch_add(1, Ordering::Relaxed);
+            self.send(|| Event::Progress { call: call.clone(), progress });
         }
-        self.progress.fetch_add(1, Ordering::Relaxed);
-        self.send(|| Event::Progress { call: call.clone(), progress });
     }
 }
 

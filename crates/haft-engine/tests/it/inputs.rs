@@ -79,7 +79,7 @@ fn the_same_mistake_gets_another_answer_the_second_time() {
     let workspace = Workspace::new("");
     let session = session(&workspace);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let mut again = || runtime.block_on(session.call(call("1", "Sized", json!({ "bytes": "many" })))).text();
+    let again = || runtime.block_on(session.call(call("1", "Sized", json!({ "bytes": "many" })))).text();
     let (first, second) = (again(), again());
     assert_ne!(first, second);
     assert!(first.contains("bytes") && second.contains("bytes"), "{first}\n{second}");

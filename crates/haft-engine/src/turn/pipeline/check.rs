@@ -4,19 +4,27 @@ use haft_schema::{Coercion, parse};
 use haft_tool::{CallId, Fault, FaultKind};
 use serde_json::Value;
 
-use super::resolve::Resolved;
+use super::{Refusal, resolve::Resolved};
 use crate::{pool::Entry, session::Failures, turn::Arguments};
 
 /// A call whose input fits the schema.
 pub(crate) struct Checked<'t> {
     pub(crate) call: CallId,
+    pub(crate) name: String,
     pub(crate) entry: &'t Entry,
     pub(crate) input: Value,
     pub(crate) coerced: Vec<Coercion>,
 }
 
-pub(crate) fn check<'t>(resolved: Resolved<'t>, failures: &Failures) -> Result<Checked<'t>, Fault> {
-    let Resolved { call, entry, input } = resolved;
+pub(crate) fn check<'t>(resolved: Resolved<'t>, failures: &Failures) -> Result<Checked<'t>, Refusal> {
+    let Resolved { call, name, entry, input } = resolved;
+    match fit(entry, input, failures) {
+        Ok(fitting) => Ok(Checked { call, name, entry, input: fitting.value, coerced: fitting.coercions }),
+        Err(fault) => Err(Refusal { call, name, fault }),
+    }
+}
+
+fn fit(entry: &Entry, input: Arguments, failures: &Failures) -> Result<haft_schema::Checked, Fault> {
     let tool = entry.name();
     let input = match input {
         Arguments::Value(value) => value,
@@ -28,7 +36,7 @@ pub(crate) fn check<'t>(resolved: Resolved<'t>, failures: &Failures) -> Result<C
     match checker.check(input) {
         Ok(checked) => {
             failures.forget(tool);
-            Ok(Checked { call, entry, input: checked.value, coerced: checked.coercions })
+            Ok(checked)
         }
         Err(violations) => {
             let attempt = failures.count(tool, violations.identity());

@@ -37,7 +37,8 @@ pub(crate) async fn execute(
         };
         match outcome {
             Err(fault) if may_retry(call_cx, prepared, &fault, attempts) => {
-                if !pause(call_cx, prepared, cx, attempts, &fault).await {
+                // Boxed, like all that is rare: the state of a call that simply works stays small.
+                if !Box::pin(pause(call_cx, prepared, cx, attempts, &fault)).await {
                     return Executed { outcome: Err(fault), attempts };
                 }
             }
@@ -83,7 +84,7 @@ async fn within_limits(
     };
     cx.token().cancel();
     // A last word may be a truthful result: what came so far, or that it was done after all.
-    match tokio::time::timeout(GRACE, caught).await {
+    match Box::pin(tokio::time::timeout(GRACE, caught)).await {
         Ok(Ok(Ok(reply))) => Ok(reply),
         Ok(Ok(Err(last_word))) if stopped.kind() == FaultKind::Cancelled => Err(last_word),
         _ => Err(stopped),

@@ -9,12 +9,13 @@ use haft_schema::Coercion;
 use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
-use super::{check::Checked, panic_fault};
+use super::{Refusal, check::Checked, panic_fault};
 use crate::pool::Entry;
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
     pub(crate) call: CallId,
+    pub(crate) name: String,
     pub(crate) entry: &'t Entry,
     pub(crate) input: Arc<Value>,
     /// Taken by the first attempt to run it.
@@ -24,27 +25,30 @@ pub(crate) struct Prepared<'t> {
     pub(crate) arrived: Instant,
 }
 
-pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, Fault> {
-    let Checked { call, entry, mut input, coerced } = checked;
+pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, Refusal> {
+    let Checked { call, name, entry, mut input, coerced } = checked;
     entry.tool().schema().make_paths_absolute(&mut input, base);
     let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input)));
-    let (bound, effects) = asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic)))?;
-    honest(entry, &effects)?;
-    Ok(Prepared {
-        call,
-        entry,
-        input: Arc::new(input),
-        bound: Some(bound),
-        effects,
-        coerced,
-        arrived: Instant::now(),
-    })
+    match asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic))) {
+        Ok((bound, effects)) => Ok(Prepared {
+            call,
+            name,
+            entry,
+            input: Arc::new(input),
+            bound: Some(bound),
+            effects,
+            coerced,
+            arrived: Instant::now(),
+        }),
+        Err(fault) => Err(Refusal { call, name, fault }),
+    }
 }
 
 fn ask(entry: &Entry, input: &Value) -> Result<(Box<dyn Bound>, Effects), Fault> {
     let bound = entry.tool().clone().bind(input)?;
     bound.validate()?;
     let effects = bound.effects();
+    honest(entry, &effects)?;
     Ok((bound, effects))
 }
 

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Refusal, Reply, Spec};
+use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Reply, Spec};
 
 pub(crate) use foresee::Prepared;
 pub use retry::Retry;
@@ -47,11 +47,18 @@ pub(crate) struct Ended {
     pub(crate) changes: Vec<Change>,
 }
 
+/// A call that did not pass one of the first three steps.
+pub(crate) struct Refusal {
+    call: CallId,
+    name: String,
+    fault: Fault,
+}
+
 /// Steps 1 to 3: understands a call, or makes a result of why it cannot.
 pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Box<ToolResult>> {
-    let (id, name) = (call.id.clone(), call.name.clone());
-    let prepared =
-        understand(cx, call).map_err(|fault| Box::new(from_fault(id, name, &fault, Meta::default())))?;
+    let prepared = understand(cx, call).map_err(|refusal| {
+        Box::new(from_fault(refusal.call, refusal.name, &refusal.fault, Meta::default()))
+    })?;
     cx.events.send(|| Event::Queued {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
@@ -60,7 +67,7 @@ pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Bo
     Ok(prepared)
 }
 
-fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Fault> {
+fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Refusal> {
     let resolved = resolve::resolve(cx.pool, call)?;
     let checked = check::check(resolved, cx.session.failures())?;
     foresee::foresee(checked, &cx.session.path_base())
@@ -69,36 +76,30 @@ fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Fault> {
 /// Steps 4 to 8: everything that happens once the call's turn has come.
 pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Prepared<'_>) -> Ended {
     let started = Instant::now();
-    let mut meta = Meta {
-        queued_us: micros(started - prepared.arrived),
-        coerced: std::mem::take(&mut prepared.coerced),
-        source: prepared.entry.source().to_owned(),
-        ..Meta::default()
-    };
+    let mut meta = prepared.meta(started);
     let tool_cx = cx.tool_cx(&prepared);
-    let outcome = match begin(&cx, &prepared, &tool_cx).await {
-        Ok(permit) => Ok(execute::execute(&cx, &mut prepared, &tool_cx, &permit).await),
+    let begun = begin(&cx, &prepared, &tool_cx).await;
+    let has_begun = begun.is_ok();
+    let outcome = match begun {
+        Ok(permit) => {
+            let executed = execute::execute(&cx, &mut prepared, &tool_cx, &permit).await;
+            meta.attempts = executed.attempts;
+            executed.outcome
+        }
         Err(refused) => Err(refused),
     };
     meta.duration_us = micros(started.elapsed());
-    match outcome {
-        Ok(executed) => {
-            meta.attempts = executed.attempts;
-            let (result, changes) = compose(&prepared, executed.outcome, meta);
-            let result = look_back(&cx, &prepared, result).await;
-            Ended { result: finish(&cx, &prepared, result).await, changes }
-        }
-        Err(refused) => {
-            let (result, changes) = compose(&prepared, Err(refused), meta);
-            Ended { result: finish(&cx, &prepared, result).await, changes }
-        }
+    let mut ended = compose(&mut prepared, outcome, meta);
+    if has_begun {
+        look_back(&cx, &prepared, &mut ended.result).await;
     }
+    finish(&cx, &prepared, &mut ended.result).await;
+    ended
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
 pub(crate) async fn refuse(cx: CallCx<'_>, mut result: ToolResult) -> Ended {
     record(&cx, &mut result).await;
-    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
     Ended { result, changes: Vec::new() }
 }
 
@@ -107,7 +108,10 @@ async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result
     let permit = permit(cx, prepared, tool_cx).await?;
     for hook in cx.session.engine().hooks() {
         if let Before::Block(reason) = hook.before(prepared.facts()).await {
-            return Err(Fault::denied(Refusal::Hook, format!("a hook refused this call: {reason}")));
+            return Err(Fault::denied(
+                haft_tool::Refusal::Hook,
+                format!("a hook refused this call: {reason}"),
+            ));
         }
     }
     if let Some(journal) = cx.session.engine().journal() {
@@ -140,43 +144,41 @@ fn unrecorded(err: std::io::Error) -> Fault {
 /// Step 4.
 async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
     let request = cx.session.request(prepared);
-    let (description, asker) = (prepared.describe(), cx.session.engine().asker());
-    let call = policy::Call { description: &description, input: &prepared.input };
+    let describe = || prepared.describe();
+    let asked = policy::Asked { describe: &describe, input: &prepared.input };
+    let asker = cx.session.engine().asker();
     let permit =
-        policy::permit(cx.session.policy(), cx.session.grants(), asker, call, &request, tool_cx.token());
+        policy::permit(cx.session.policy(), cx.session.grants(), asker, asked, &request, tool_cx.token());
     permit.await.map_err(|refused| refused.fault)
 }
 
 /// The shape of the result, and what it changes in the session.
-fn compose(prepared: &Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> (ToolResult, Vec<Change>) {
-    let (call, tool) = (prepared.call.clone(), prepared.entry.name().to_owned());
+fn compose(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
+    let (call, name) = (prepared.call.clone(), std::mem::take(&mut prepared.name));
     match outcome {
         Ok(mut reply) => {
             let changes = std::mem::take(&mut reply.changes);
-            (from_reply(call, tool, reply, meta), changes)
+            Ended { result: from_reply(call, name, reply, meta), changes }
         }
-        Err(fault) => (from_fault(call, tool, &fault, meta), Vec::new()),
+        Err(fault) => Ended { result: from_fault(call, name, &fault, meta), changes: Vec::new() },
     }
 }
 
 /// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
-async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, mut result: ToolResult) -> ToolResult {
+async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
     for hook in cx.session.engine().hooks() {
-        if let After::Say(message) = hook.after(prepared.facts(), &result).await {
+        if let After::Say(message) = hook.after(prepared.facts(), result).await {
             result.messages.push(message);
         }
     }
-    result
 }
 
 /// Step 8: the result is cut to its budget and recorded.
-async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, mut result: ToolResult) -> ToolResult {
+async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
     let engine = cx.session.engine();
     let limit = prepared.entry.tool().spec().result_limit();
-    engine.settings().budget.fit(&mut result, limit, engine.results(), cx.session.id()).await;
-    record(cx, &mut result).await;
-    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
-    result
+    engine.settings().budget.fit(result, limit, engine.results(), cx.session.id()).await;
+    record(cx, result).await;
 }
 
 /// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
@@ -186,6 +188,7 @@ async fn record(cx: &CallCx<'_>, result: &mut ToolResult) {
     {
         result.meta.notes.insert("journal".to_owned(), format!("this result was not recorded: {err}").into());
     }
+    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
 }
 
 impl<'t> CallCx<'t> {
@@ -217,9 +220,20 @@ impl Prepared<'_> {
         self.effects.paths().iter().map(|effect| effect.path.clone()).collect()
     }
 
-    /// Enough of it to make a result.
-    pub(crate) fn identity(&self) -> (CallId, String) {
-        (self.call.clone(), self.entry.name().to_owned())
+    /// A result for a call that comes no further.
+    pub(crate) fn refused(self, fault: &Fault) -> ToolResult {
+        from_fault(self.call, self.name, fault, Meta::default())
+    }
+
+    fn meta(&mut self, started: Instant) -> Meta {
+        let is_alias = self.name != self.entry.name();
+        Meta {
+            tool: is_alias.then(|| self.entry.name().to_owned()),
+            queued_us: micros(started - self.arrived),
+            coerced: std::mem::take(&mut self.coerced),
+            source: self.entry.source().clone(),
+            ..Meta::default()
+        }
     }
 
     /// One line for a person. The tool's own words, unless it breaks over them.

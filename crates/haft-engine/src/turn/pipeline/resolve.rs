@@ -2,32 +2,36 @@
 
 use haft_tool::{CallId, Fault, FaultKind};
 
+use super::Refusal;
 use crate::{
-    pool::{Entry, Pool, nearest},
+    pool::{Entry, Pool, TOOL_SEARCH},
     turn::{Arguments, Call},
 };
 
 /// A call of a tool that exists.
 pub(crate) struct Resolved<'t> {
     pub(crate) call: CallId,
+    /// The name that the model used: its API wants to see it again.
+    pub(crate) name: String,
     pub(crate) entry: &'t Entry,
     pub(crate) input: Arguments,
 }
 
-pub(crate) fn resolve(pool: &Pool, call: Call) -> Result<Resolved<'_>, Fault> {
+pub(crate) fn resolve(pool: &Pool, call: Call) -> Result<Resolved<'_>, Refusal> {
     match pool.find(&call.name) {
-        Some(entry) => Ok(Resolved { call: call.id, entry, input: call.input }),
-        None => Err(unknown(pool, &call.name)),
+        Some(entry) => Ok(Resolved { call: call.id, name: call.name, entry, input: call.input }),
+        None => Err(Refusal { fault: unknown(pool, &call.name), call: call.id, name: call.name }),
     }
 }
 
 fn unknown(pool: &Pool, name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
-    let near = nearest(name, pool.entries().map(Entry::name), 3);
-    let advice = match near.as_slice() {
-        [] if pool.find("ToolSearch").is_some() => "find the right one with ToolSearch".to_owned(),
-        [] => format!("the tools are: {}", names(pool)),
-        near => format!("did you mean {}?", near.join(" or ")),
+    let near = pool.nearest(name, 3);
+    let advice = match (pool.absence(name), near.as_slice()) {
+        (Some(problem), _) => format!("it is not offered here: {}", problem.kind),
+        (None, []) if pool.find(TOOL_SEARCH).is_some() => "find the right one with ToolSearch".to_owned(),
+        (None, []) => format!("the tools are: {}", names(pool)),
+        (None, near) => format!("did you mean {}?", near.join(" or ")),
     };
     Fault::new(FaultKind::UnknownTool, format!("there is no tool `{}`; {advice}", shown.escape_debug()))
 }

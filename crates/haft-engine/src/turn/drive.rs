@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use haft_tool::Fault;
+use haft_tool::{BoxFuture, Fault};
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
@@ -44,7 +44,7 @@ pub(crate) async fn drive(
     if live.is_none() {
         turn.scheduler.close();
     }
-    let mut running = FuturesUnordered::new();
+    let mut running: FuturesUnordered<BoxFuture<'_, (usize, Ended)>> = FuturesUnordered::new();
     let mut locating: Option<JoinHandle<Vec<Located>>> = None;
     let interrupted = interrupt.triggered();
     tokio::pin!(interrupted);
@@ -54,12 +54,7 @@ pub(crate) async fn drive(
             locating = turn.prepare();
         }
         while let Some((slot, work)) = turn.next() {
-            running.push(async move {
-                match work {
-                    Work::Run(prepared) => (slot, pipeline::run(cx, *prepared).await),
-                    Work::Refuse(result) => (slot, pipeline::refuse(cx, *result).await),
-                }
-            });
+            running.push(perform(cx, slot, work));
         }
         if live.is_none() && locating.is_none() && running.is_empty() && turn.is_settled() {
             break;
@@ -91,6 +86,14 @@ pub(crate) async fn drive(
     let mut results = turn.results();
     session.engine().settings().budget.fit_turn(&mut results, session.engine().results(), session.id()).await;
     results
+}
+
+/// Boxed one by one: the state of a call is large, and a set of them moves it several times.
+fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> BoxFuture<'t, (usize, Ended)> {
+    match work {
+        Work::Run(prepared) => Box::pin(async move { (slot, pipeline::run(cx, prepared).await) }),
+        Work::Refuse(result) => Box::pin(async move { (slot, pipeline::refuse(cx, *result).await) }),
+    }
 }
 
 async fn next_call(live: &mut Option<UnboundedReceiver<Call>>) -> Option<Call> {
@@ -269,6 +272,9 @@ impl<'t> Turn<'t> {
     }
 
     fn results(self) -> Vec<ToolResult> {
-        self.slots.into_iter().filter_map(|slot| slot.ended).map(|ended| ended.result).collect()
+        // Not collected in place: that would keep, and move, the space of the slots.
+        let mut results = Vec::with_capacity(self.slots.len());
+        results.extend(self.slots.into_iter().filter_map(|slot| slot.ended).map(|ended| ended.result));
+        results
     }
 }

@@ -74,7 +74,7 @@ fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Refusal> {
 }
 
 /// Steps 4 to 8: everything that happens once the call's turn has come.
-pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Prepared<'_>) -> Ended {
+pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Box<Prepared<'_>>) -> Ended {
     let started = Instant::now();
     let mut meta = prepared.meta(started);
     let tool_cx = cx.tool_cx(&prepared);

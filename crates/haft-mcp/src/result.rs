@@ -123,7 +123,7 @@ mod tests {
             observation: None,
             actions: Vec::new(),
             messages: Vec::new(),
-            meta: Meta { duration_us: 7, attempts: 1, source: "builtin".to_owned(), ..Meta::default() },
+            meta: Meta { duration_us: 7, attempts: 1, source: "builtin".into(), ..Meta::default() },
         }
     }
 

@@ -115,7 +115,10 @@ impl std::error::Error for SessionError {}
 
 impl Session {
     pub(crate) fn begin(engine: Engine, options: SessionOptions) -> Result<Session, SessionError> {
-        let place = |path: PathBuf| locate(&path).map_err(|err| SessionError::Workspace(path, err));
+        let place = |path: PathBuf| {
+            let found = std::path::absolute(&path).and_then(|path| locate(&path));
+            found.map_err(|err| SessionError::Workspace(path, err))
+        };
         let workspace = place(options.workspace)?;
         let cwd = options.cwd.unwrap_or_else(|| workspace.clone());
         let mut rules = engine.rules().clone().and(options.rules);

@@ -14,35 +14,29 @@ use crate::{
 /// How long a cancelled call may take to say its last word before it is dropped.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What became of it, and how many times it was tried.
-pub(crate) struct Executed {
-    pub(crate) outcome: Result<Reply, Fault>,
-    pub(crate) attempts: u32,
-}
-
-/// Runs a permitted call. The permit is asked for so that nothing can run without one.
+/// Runs a permitted call and counts the attempts. The permit is asked for so that nothing can run without one.
 pub(crate) async fn execute(
     call_cx: &CallCx<'_>,
     prepared: &mut Prepared<'_>,
     cx: &Cx,
     _permit: &Permit,
-) -> Executed {
-    let mut attempts = 0;
+    attempts: &mut u32,
+) -> Result<Reply, Fault> {
     loop {
-        attempts += 1;
+        *attempts += 1;
         let bound = prepared.bound.take();
         let outcome = match body(call_cx, prepared, bound, cx) {
             Ok(body) => within_limits(call_cx, prepared, cx, body).await,
             Err(fault) => Err(fault),
         };
         match outcome {
-            Err(fault) if may_retry(call_cx, prepared, &fault, attempts) => {
+            Err(fault) if may_retry(call_cx, prepared, &fault, *attempts) => {
                 // Boxed, like all that is rare: the state of a call that simply works stays small.
-                if !Box::pin(pause(call_cx, prepared, cx, attempts, &fault)).await {
-                    return Executed { outcome: Err(fault), attempts };
+                if !Box::pin(pause(call_cx, prepared, cx, *attempts, &fault)).await {
+                    return Err(fault);
                 }
             }
-            outcome => return Executed { outcome, attempts },
+            outcome => return outcome,
         }
     }
 }

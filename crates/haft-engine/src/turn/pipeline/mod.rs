@@ -77,24 +77,22 @@ fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Refusal> {
 pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Box<Prepared<'_>>) -> Ended {
     let started = Instant::now();
     let mut meta = prepared.meta(started);
-    let tool_cx = cx.tool_cx(&prepared);
-    let begun = begin(&cx, &prepared, &tool_cx).await;
-    let has_begun = begun.is_ok();
-    let outcome = match begun {
-        Ok(permit) => {
-            let executed = execute::execute(&cx, &mut prepared, &tool_cx, &permit).await;
-            meta.attempts = executed.attempts;
-            executed.outcome
-        }
-        Err(refused) => Err(refused),
-    };
+    let outcome = attempt(&cx, &mut prepared, &mut meta.attempts).await;
     meta.duration_us = micros(started.elapsed());
+    let has_begun = meta.attempts > 0;
     let mut ended = compose(&mut prepared, outcome, meta);
     if has_begun {
         look_back(&cx, &prepared, &mut ended.result).await;
     }
     finish(&cx, &prepared, &mut ended.result).await;
     ended
+}
+
+/// Steps 4 to 6.
+async fn attempt(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, attempts: &mut u32) -> Result<Reply, Fault> {
+    let tool_cx = cx.tool_cx(prepared);
+    let permit = begin(cx, prepared, &tool_cx).await?;
+    execute::execute(cx, prepared, &tool_cx, &permit, attempts).await
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.

@@ -46,7 +46,8 @@ impl Asker for Terminal {
 fn words(question: &Question<'_>) -> String {
     let Question { tool, description, effects, input, decision } = question;
     // All of it may come from a model or a file: nothing in it may move the cursor.
-    let [description, effects, input] = [description.to_string(), effects.to_string(), input.to_string()].map(plain);
+    let [description, effects, input] =
+        [description.to_string(), effects.to_string(), input.to_string()].map(plain);
     let reason = plain(decision.reason());
     format!("\n{tool}: {description}\n  does    {effects}\n  input   {input}\n  why     {reason}\n")
 }

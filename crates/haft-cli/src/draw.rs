@@ -21,7 +21,6 @@ pub(crate) struct Paint {
 
 impl Paint {
     pub(crate) const STRONG: Style = Style::new().bold();
-    pub(crate) const FAINT: Style = Style::new().dimmed();
     pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
     pub(crate) const BAD: Style = AnsiColor::Red.on_default();
     pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
@@ -30,11 +29,6 @@ impl Paint {
     pub(crate) fn stdout() -> Paint {
         let stdout = io::stdout();
         Paint { is_on: stdout.is_terminal() && AutoStream::choice(&stdout) != ColorChoice::Never }
-    }
-
-    pub(crate) fn stderr() -> Paint {
-        let stderr = io::stderr();
-        Paint { is_on: stderr.is_terminal() && AutoStream::choice(&stderr) != ColorChoice::Never }
     }
 
     /// The text in a style, or as it is.
@@ -67,7 +61,8 @@ pub(crate) fn columns() -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     };
-    let set = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let set =
+        env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     set.or_else(from_terminal)
 }
 
@@ -122,7 +117,9 @@ pub(crate) fn view(view: &View) -> String {
             let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {value}"));
             lines.collect::<Vec<_>>().join("\n")
         }
-        View::Image { media_type, caption, data } => format!("[{media_type}, {} bytes] {caption}", data.len()),
+        View::Image { media_type, caption, data } => {
+            format!("[{media_type}, {} bytes] {caption}", data.len())
+        }
         View::Progress { label, done, total: Some(total) } => format!("{label} {done}/{total}"),
         View::Progress { label, done: 0, total: None } => label.clone(),
         View::Progress { label, done, total: None } => format!("{label} {done}"),

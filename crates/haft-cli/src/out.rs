@@ -6,8 +6,6 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 use serde::Serialize;
 
-use crate::draw::Paint;
-
 /// The answer.
 pub(crate) struct Out {
     to: BufWriter<StdoutLock<'static>>,
@@ -76,45 +74,21 @@ impl Out {
 /// What is said beside the answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
-    level: Level,
-    pub(crate) paint: Paint,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Quiet,
-    Usual,
-    Verbose,
+    is_verbose: bool,
 }
 
 impl Talk {
-    pub(crate) fn new(quiet: bool, verbose: bool) -> Talk {
-        let level = match (quiet, verbose) {
-            (true, _) => Level::Quiet,
-            (false, true) => Level::Verbose,
-            (false, false) => Level::Usual,
-        };
-        Talk { level, paint: Paint::stderr() }
+    pub(crate) fn new(verbose: bool) -> Talk {
+        Talk { is_verbose: verbose }
     }
 
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.level == Level::Quiet
-    }
-
-    pub(crate) fn is_verbose(&self) -> bool {
-        self.level == Level::Verbose
-    }
-
-    /// Something worth knowing.
-    pub(crate) fn say(&self, words: &str) {
-        if self.level >= Level::Usual {
-            complain(words);
-        }
+    pub(crate) fn is_verbose(self) -> bool {
+        self.is_verbose
     }
 
     /// Something for those who asked for more.
-    pub(crate) fn detail(&self, words: impl FnOnce() -> String) {
-        if self.is_verbose() {
+    pub(crate) fn detail(self, words: impl FnOnce() -> String) {
+        if self.is_verbose {
             write_line(&words());
         }
     }

@@ -4,7 +4,9 @@
 //! Every rule keeps the file and line that it was written in, so that a decision can name it. A key that does not exist
 //! is an error: a misspelt `deny` must not pass for none.
 
-use std::{collections::BTreeMap, fmt::Display, fs, io::ErrorKind, num::NonZeroUsize, ops::Range, path::Path};
+use std::{
+    collections::BTreeMap, fmt::Display, fs, io::ErrorKind, num::NonZeroUsize, ops::Range, path::Path,
+};
 
 use haft_engine::{
     policy::{Mode, Origin, Rules},
@@ -248,7 +250,10 @@ mod tests {
             "[permissions]\nallow = []\ndenny = []",
             "haft.toml:3: there is no setting `denny` in [permissions]; did you mean `deny`?",
         );
-        check_error("[zzz]", "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools");
+        check_error(
+            "[zzz]",
+            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools",
+        );
         check_error(
             "mode = \"yolo\"",
             "haft.toml:1: there is no mode `yolo`; the modes are default, plan, accept-edits, auto, dont-ask, bypass",
@@ -257,7 +262,10 @@ mod tests {
             "[limits]\nparallel = 0",
             "haft.toml:2: invalid value: integer `0`, expected a nonzero usize",
         );
-        check_error("[permissions]\ndeny = \"Bash\"", "haft.toml:2: invalid type: string \"Bash\", expected a sequence");
+        check_error(
+            "[permissions]\ndeny = \"Bash\"",
+            "haft.toml:2: invalid type: string \"Bash\", expected a sequence",
+        );
         assert!(parse("mode = ").unwrap_err().to_string().starts_with("haft.toml:1: "));
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
-        let talk = Talk::new(options.quiet, options.verbose);
+        let talk = Talk::new(options.verbose && !options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
         let settings = Settings::read(options.config.as_deref())?;
         let mode = options.mode.or(settings.mode).unwrap_or_default();

@@ -118,17 +118,23 @@ impl Teller<'_> {
                 let view = view.map_or_else(|| tool.clone(), |view| draw::view(&view));
                 plain(format!("{call}  {view}: {effects}; {}", decision.reason()))
             }),
-            Event::Progress { call, progress } => self.talk.detail(|| plain(format!("{call}  {}", progress.label))),
-            Event::Retrying { call, attempt, delay, reason } => self.talk.detail(|| {
-                plain(format!("{call}  attempt {attempt} in {} ms: {reason}", delay.as_millis()))
-            }),
+            Event::Progress { call, progress } => {
+                self.talk.detail(|| plain(format!("{call}  {}", progress.label)))
+            }
+            Event::Retrying { call, attempt, delay, reason } => self
+                .talk
+                .detail(|| plain(format!("{call}  attempt {attempt} in {} ms: {reason}", delay.as_millis()))),
             Event::Finished(result) => self.talk.detail(|| {
                 let outcome = match &result.fault {
                     Some(fault) => format!("{:?}", fault.kind),
                     None => "done".to_owned(),
                 };
                 let took = Duration::from_micros(result.meta.duration_us);
-                format!("{}  {outcome} in {:.1} ms", plain(result.call.to_string()), took.as_secs_f64() * 1000.0)
+                format!(
+                    "{}  {outcome} in {:.1} ms",
+                    plain(result.call.to_string()),
+                    took.as_secs_f64() * 1000.0
+                )
             }),
         }
     }

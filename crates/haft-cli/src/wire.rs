@@ -63,7 +63,9 @@ pub(crate) fn event(event: &Event) -> Value {
             "effects": effects,
             "decision": self::decision(decision),
         }),
-        Event::Progress { call, progress } => json!({ "type": "progress", "call": call, "progress": progress }),
+        Event::Progress { call, progress } => {
+            json!({ "type": "progress", "call": call, "progress": progress })
+        }
         Event::Retrying { call, attempt, delay, reason } => json!({
             "type": "retrying",
             "call": call,
@@ -71,7 +73,9 @@ pub(crate) fn event(event: &Event) -> Value {
             "delay_ms": u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             "reason": reason,
         }),
-        Event::Finished(finished) => json!({ "type": "finished", "call": finished.call, "result": result(finished) }),
+        Event::Finished(finished) => {
+            json!({ "type": "finished", "call": finished.call, "result": result(finished) })
+        }
     }
 }
 

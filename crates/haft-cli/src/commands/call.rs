@@ -105,7 +105,9 @@ fn text(result: &ToolResult) -> String {
 fn words(block: &Block) -> String {
     match block {
         Block::Text(text) => text.clone(),
-        Block::Image { media_type, .. } | Block::Audio { media_type, .. } | Block::Document { media_type, .. } => {
+        Block::Image { media_type, .. }
+        | Block::Audio { media_type, .. }
+        | Block::Document { media_type, .. } => {
             format!("[{media_type}, {} bytes: use --json to get them]", block.len())
         }
         Block::Link { uri, name, .. } => format!("[{name}: {uri}]"),

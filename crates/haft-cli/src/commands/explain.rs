@@ -57,7 +57,11 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
             let input = Arguments::Text(args.input.unwrap_or_else(|| "{}".to_owned()));
             let session = judge.begin(judge.options.clone())?;
             let judged = judge.judge(&session, Call::new("call_1", tool.unwrap_or_default(), input))?;
-            if setup.options.json { out.json(&judged.json())? } else { out.lines(&judged.text(Paint::stdout()))? }
+            if setup.options.json {
+                out.json(&judged.json())?
+            } else {
+                out.lines(&judged.text(Paint::stdout()))?
+            }
         }
     }
     out.flush()?;
@@ -273,10 +277,9 @@ impl Clerk {
         let id = value.get("id").cloned().unwrap_or(Value::Null);
         match Question::deserialize(&value) {
             Err(err) => broken(id, &format!("the line is not a question: {err}")),
-            Ok(question) => self.judge(question).map_or_else(
-                |err| broken(id.clone(), &err.to_string()),
-                |judged| judged.answer(id.clone()),
-            ),
+            Ok(question) => self
+                .judge(question)
+                .map_or_else(|err| broken(id.clone(), &err.to_string()), |judged| judged.answer(id.clone())),
         }
     }
 

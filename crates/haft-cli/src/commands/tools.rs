@@ -46,9 +46,8 @@ enum Shape {
 const MCP: &str = "mcp";
 
 fn shapes() -> impl TypedValueParser<Value = Shape> {
-    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name).into_iter().chain([MCP])).try_map(|name| {
-        if name == MCP { Ok(Shape::Mcp) } else { name.parse().map(Shape::Model) }
-    })
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name).into_iter().chain([MCP]))
+        .try_map(|name| if name == MCP { Ok(Shape::Mcp) } else { name.parse().map(Shape::Model) })
 }
 
 pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
@@ -82,9 +81,7 @@ fn listing(pool: &Pool, all: bool) -> Value {
     let tools: Vec<Value> = listed(pool, all).map(tool).collect();
     let mut listing = json!({ "fingerprint": pool.fingerprint(), "tools": tools });
     if all {
-        let problem = |problem: &haft_engine::pool::Problem| {
-            json!({ "tool": &*problem.tool, "source": &*problem.source, "why": problem.kind.to_string() })
-        };
+        let problem = |problem: &haft_engine::pool::Problem| json!({ "tool": &*problem.tool, "source": &*problem.source, "why": problem.kind.to_string() });
         listing["problems"] = pool.problems().iter().map(problem).collect();
     }
     listing
@@ -131,7 +128,13 @@ fn row(entry: &Entry, all: bool) -> [String; 5] {
         _ => first.to_owned(),
     };
     let toolset = if spec.membership().is_empty() { "-" } else { spec.membership() };
-    [entry.name().to_owned(), entry.source().to_owned(), toolset.to_owned(), state(entry).to_owned(), description]
+    [
+        entry.name().to_owned(),
+        entry.source().to_owned(),
+        toolset.to_owned(),
+        state(entry).to_owned(),
+        description,
+    ]
 }
 
 /// What could be better, for those who asked for more.

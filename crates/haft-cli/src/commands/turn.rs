@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
     thread,
 };
 
@@ -56,7 +57,8 @@ pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
 fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
     let mut bytes = Vec::new();
     input.from.read_to_end(&mut bytes).map_err(|err| input.wrong(err))?;
-    let message = serde_json::from_slice(&bytes).map_err(|err| input.wrong(format!("not a JSON message: {err}")))?;
+    let message =
+        serde_json::from_slice(&bytes).map_err(|err| input.wrong(format!("not a JSON message: {err}")))?;
     drop(bytes);
     let mut decoder = Decoder::new(args.dialect);
     let calls = decoder.calls(&message).map_err(|err| input.wrong(err))?;
@@ -104,9 +106,8 @@ async fn watch_stream(
         Ok(out.flush()?)
     });
     let watched = watched.await?;
-    // Interrupted before the first call, nobody can say what the answer should look like: any will do, it is empty.
-    let dialect = dialect.await.unwrap_or_else(|_| Ok(args.dialect.unwrap_or(Dialect::Anthropic)))?;
-    Ok((watched, dialect))
+    // Where no value told, there was no call: an answer without results is as empty in every dialect.
+    Ok((watched, *dialect.get().unwrap_or(&Dialect::Anthropic)))
 }
 
 fn last_line(dialect: Dialect, results: &[ToolResult], session: &Session) -> Value {
@@ -159,20 +160,18 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> anyhow::Error {
     usage(format!("{name}: {what}"))
 }
 
-type DialectSoon = tokio::sync::oneshot::Receiver<anyhow::Result<Dialect>>;
-
-/// Reads values on a thread of its own, so that calls run while the input still comes. The dialect is known at the end.
-fn read_aside(input: Input, dialect: Option<Dialect>) -> (Receiver<anyhow::Result<Call>>, DialectSoon) {
+/// Reads values on a thread of its own, so that calls run while the input still comes.
+fn read_aside(
+    input: Input,
+    dialect: Option<Dialect>,
+) -> (Receiver<anyhow::Result<Call>>, Arc<OnceLock<Dialect>>) {
     // Few, so that a long input waits in the pipe and not in memory.
     let (calls, coming) = channel(16);
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let told = Arc::new(OnceLock::new());
+    let tell = Arc::clone(&told);
     thread::spawn(move || {
-        let mut decoder = Decoder::new(dialect);
-        let Input { name, from } = input;
-        let ended = feed(&name, from, &mut decoder, &calls);
-        // Known before the channel closes: the turn may end at once then.
-        let _ = tell.send(decoder.dialect().map_err(|err| wrong(&name, err)));
-        if let Err(err) = ended {
+        if let Err(err) = feed(input, Decoder::new(dialect), &tell, &calls) {
+            // If the turn is over, so is the interest in what is wrong.
             let _ = calls.blocking_send(Err(err));
         }
     });
@@ -180,37 +179,49 @@ fn read_aside(input: Input, dialect: Option<Dialect>) -> (Receiver<anyhow::Resul
 }
 
 fn feed(
-    name: &str,
-    from: Box<dyn Read + Send>,
-    decoder: &mut Decoder,
+    input: Input,
+    mut decoder: Decoder,
+    tell: &OnceLock<Dialect>,
     calls: &Sender<anyhow::Result<Call>>,
 ) -> anyhow::Result<()> {
-    for value in serde_json::Deserializer::from_reader(BufReader::new(from)).into_iter::<Value>() {
-        let value = value.map_err(|err| wrong(name, format!("not a sequence of JSON values: {err}")))?;
-        for call in decoder.calls(&value).map_err(|err| wrong(name, err))? {
+    let Input { name, from } = input;
+    let values = serde_json::Deserializer::from_reader(BufReader::new(from)).into_iter::<Value>();
+    for value in values {
+        let value = value.map_err(|err| wrong(&name, format!("not a sequence of JSON values: {err}")))?;
+        let found = decoder.calls(&value).map_err(|err| wrong(&name, err))?;
+        if let Some(settled) = decoder.settled {
+            tell.get_or_init(|| settled);
+        }
+        for call in found {
             if calls.blocking_send(Ok(call)).is_err() {
                 return Ok(()); // The turn is over.
             }
         }
     }
+    let dialect = decoder.dialect().map_err(|err| wrong(&name, err))?;
+    tell.get_or_init(|| dialect);
     Ok(())
 }
 
-/// Finds the calls in messages, or in the blocks of one, of a dialect that may have to be told from the first of them.
+/// Finds the calls in messages, or in single blocks, of a dialect that may have to be told from them.
 struct Decoder {
-    dialect: Option<Dialect>,
+    /// Asked for, or told by a call.
+    settled: Option<Dialect>,
+    /// What the last value looked like. Without a call, a part of one API's message may look like another's.
+    guess: Option<Dialect>,
     ids: HashSet<CallId>,
 }
 
 const NO_DIALECT: &str = "no API writes such a message; name its dialect with --dialect, if it has one";
+const NO_MESSAGE: &str = "there is no message";
 
 impl Decoder {
     fn new(dialect: Option<Dialect>) -> Decoder {
-        Decoder { dialect, ids: HashSet::new() }
+        Decoder { settled: dialect, guess: None, ids: HashSet::new() }
     }
 
     fn dialect(&self) -> anyhow::Result<Dialect> {
-        self.dialect.ok_or_else(|| usage(NO_DIALECT))
+        self.settled.or(self.guess).ok_or_else(|| usage(NO_MESSAGE))
     }
 
     fn calls(&mut self, value: &Value) -> anyhow::Result<Vec<Call>> {
@@ -218,14 +229,14 @@ impl Decoder {
         let alone = value.is_object().then(|| Value::Array(vec![value.clone()]));
         let of_block = alone.as_ref().and_then(Dialect::detect);
         let detected = Dialect::detect(value);
-        let dialect = self.dialect.or(detected).or(of_block).ok_or_else(|| usage(NO_DIALECT))?;
+        let dialect = self.settled.or(detected).or(of_block).ok_or_else(|| usage(NO_DIALECT))?;
         let calls = match (dialect.calls(value), &alone) {
-            (Err(_), Some(alone)) if detected.is_none() && of_block == Some(dialect) => dialect.calls(alone)?,
+            (Err(_), Some(alone)) if of_block == Some(dialect) => dialect.calls(alone)?,
             (calls, _) => calls?,
         };
-        // A part without calls may look like another API's; what has a call settles it.
-        if !calls.is_empty() || value.get("role").is_some() || self.dialect.is_none() && of_block.is_none() {
-            self.dialect = Some(dialect);
+        self.guess = Some(dialect);
+        if !calls.is_empty() {
+            self.settled = Some(dialect);
         }
         calls.into_iter().map(|call| self.unique(call, dialect)).collect()
     }

@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn the_workspace_is_the_nearest_marked_parent() {
         check("-- a/b/c/x\n", None, "a/b/c");
-        check("-- a/haft.toml\n\n-- a/b/c/x\n", None, "a");
-        check("-- a/.git/HEAD\n\n-- a/b/haft.toml\n\n-- a/b/c/x\n", None, "a/b");
+        check("-- a/haft.toml\n-- a/b/c/x\n", None, "a");
+        check("-- a/.git/HEAD\n-- a/b/haft.toml\n-- a/b/c/x\n", None, "a/b");
     }
 
     #[test]
     fn a_home_is_never_found_as_one() {
-        check("-- a/.git/HEAD\n\n-- a/b/c/x\n", Some("a"), "a/b/c");
-        check("-- a/.git/HEAD\n\n-- a/b/c/x\n", Some("a/b"), "a/b/c");
+        check("-- a/.git/HEAD\n-- a/b/c/x\n", Some("a"), "a/b/c");
+        check("-- a/.git/HEAD\n-- a/b/c/x\n", Some("a/b"), "a/b/c");
     }
 }

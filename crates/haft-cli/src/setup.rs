@@ -45,12 +45,12 @@ impl Setup {
         Ok(Setup { options, place, talk, mode, settings })
     }
 
-    /// The engine with the built-in tools, the settings' figures and rules, and whoever can be asked here.
+    /// The engine with the built-in tools, the settings' figures, and whoever can be asked here. Rules are the
+    /// session's: a question may be about one without them.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let mut builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)
             .tools(haft_tools::builtin())
-            .rules(self.settings.rules.clone())
             .results(FileStore::new(place::state()?.join("results")))
             .settings(|figures| self.apply_limits(figures));
         for (name, items) in &self.settings.toolsets {
@@ -92,7 +92,7 @@ impl Setup {
             home: self.place.home.clone(),
             mode: self.mode,
             caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
-            rules: self.flag_rules(),
+            rules: self.settings.rules.clone().and(self.flag_rules()),
             toolset: None,
         }
     }

@@ -110,8 +110,11 @@ impl Judge {
 
     /// What a hidden tool would do, a session without rules knows.
     fn hidden(&self, session: &Session, call: Call, why: String) -> anyhow::Result<Judged> {
-        let open = SessionOptions { mode: Mode::Default, rules: Rules::default(), ..self.options.clone() };
-        let open = SessionOptions { workspace: session.workspace().to_owned(), cwd: None, ..open };
+        let open = SessionOptions {
+            mode: Mode::Default,
+            rules: Rules::default(),
+            ..setup::elsewhere(&self.options, session.workspace().to_owned())
+        };
         match self.runtime.block_on(self.begin(open)?.explain(call)) {
             Ok(open) => Ok(Judged::Hidden { tool: open.tool, why, class: open.effects.class() }),
             Err(refused) => Ok(Judged::Refused(refused)),

@@ -11,9 +11,10 @@ use std::{
 
 use haft_engine::policy::{Answer, Asker, Question};
 use haft_tool::BoxFuture;
+use rustix::termios::QueueSelector;
 use tokio::{sync::Mutex, task::spawn_blocking};
 
-use crate::{cli::Options, draw::plain};
+use crate::{cli::Options, draw::plain_line};
 
 /// Whether somebody can be asked here.
 pub(crate) fn may_ask(options: &Options) -> bool {
@@ -45,10 +46,10 @@ impl Asker for Terminal {
 
 fn words(question: &Question<'_>) -> String {
     let Question { tool, description, effects, input, decision } = question;
-    // All of it may come from a model or a file: nothing in it may move the cursor.
+    // All of it may come from a model or a file: nothing in it may move the cursor or look like a line of ours.
     let [description, effects, input] =
-        [description.to_string(), effects.to_string(), input.to_string()].map(plain);
-    let reason = plain(decision.reason());
+        [description.to_string(), effects.to_string(), input.to_string()].map(plain_line);
+    let reason = plain_line(decision.reason());
     format!("\n{tool}: {description}\n  does    {effects}\n  input   {input}\n  why     {reason}\n")
 }
 
@@ -58,6 +59,8 @@ fn converse(words: &str) -> io::Result<Answer> {
     let mut terminal = terminal()?;
     let mut lines = BufReader::new(terminal.try_clone()?);
     terminal.write_all(words.as_bytes())?;
+    // What was typed before the question is no answer to it.
+    rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
     loop {
         terminal.write_all(PROMPT.as_bytes())?;
         let mut line = String::new();

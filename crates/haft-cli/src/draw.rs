@@ -39,7 +39,15 @@ impl Paint {
 
 /// A text whose control characters are written out, except line ends and tabs.
 pub(crate) fn plain(text: String) -> String {
-    let hides = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_direction(c);
+    written_out(text, |c| (c.is_control() && c != '\n' && c != '\t') || is_direction(c))
+}
+
+/// The same on one line: for places where a second line would pass for ours.
+pub(crate) fn plain_line(text: String) -> String {
+    written_out(text, |c| c.is_control() || is_direction(c))
+}
+
+fn written_out(text: String, hides: impl Fn(char) -> bool + Copy) -> String {
     if !text.contains(hides) {
         return text;
     }
@@ -137,6 +145,7 @@ mod tests {
     #[test]
     fn what_moves_the_cursor_is_written_out() {
         assert_eq!(plain("a\u{1b}[2Jb\n\tc".to_owned()), "a\\u{1b}[2Jb\n\tc");
+        assert_eq!(plain_line("a\nb".to_owned()), "a\\u{a}b");
         assert_eq!(plain("x\u{202e}y".to_owned()), "x\\u{202e}y");
     }
 

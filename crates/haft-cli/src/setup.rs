@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use haft_engine::{
-    Engine, Session, SessionOptions,
+    Engine, EngineBuilder, Session, SessionOptions,
     policy::{Mode, Origin, Rules},
     result::FileStore,
 };
@@ -45,21 +45,35 @@ impl Setup {
         Ok(Setup { options, place, talk, mode, settings })
     }
 
-    /// The engine with the built-in tools, the settings' figures, and whoever can be asked here. Rules are the
-    /// session's: a question may be about one without them.
+    /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
-        let mut builder = Engine::builder()
+        let builder = self.builder().results(self.results()?);
+        let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
+        build(builder)
+    }
+
+    /// An engine for questions about tools and calls, which makes none.
+    pub(crate) fn idle_engine(&self) -> anyhow::Result<Engine> {
+        let builder = self.builder();
+        build(match self.results() {
+            Ok(results) => builder.results(results),
+            // Where there is no place for results, there is none that could be read.
+            Err(_) => builder,
+        })
+    }
+
+    /// Built-in tools and the settings' figures. Rules are the session's: a question may be about one without them.
+    fn builder(&self) -> EngineBuilder {
+        let toolsets = self.settings.toolsets.iter();
+        let builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)
             .tools(haft_tools::builtin())
-            .results(FileStore::new(place::state()?.join("results")))
             .settings(|figures| self.apply_limits(figures));
-        for (name, items) in &self.settings.toolsets {
-            builder = builder.toolset(name, items.clone());
-        }
-        if may_ask(&self.options) {
-            builder = builder.asker(Terminal::default());
-        }
-        builder.build().map_err(|err| usage(format!("settings: {err}")))
+        toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
+    }
+
+    fn results(&self) -> anyhow::Result<FileStore> {
+        Ok(FileStore::new(place::state()?.join("results")))
     }
 
     fn apply_limits(&self, figures: &mut haft_engine::Settings) {
@@ -102,6 +116,10 @@ impl Setup {
         let Options { allow, ask, deny, .. } = &self.options;
         Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
     }
+}
+
+fn build(builder: EngineBuilder) -> anyhow::Result<Engine> {
+    builder.build().map_err(|err| usage(format!("settings: {err}")))
 }
 
 /// Begins a session; what is wrong with it is the user's to put right.

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn binary_blocks_are_base64() {
-        let blocks = vec![
+        let blocks = [
             Block::Text("a".to_owned()),
             Block::Image { media_type: "image/png".to_owned(), data: vec![0, 255] },
             Block::Document { media_type: "application/pdf".to_owned(), name: "x".to_owned(), data: vec![1] },

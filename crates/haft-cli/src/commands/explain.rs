@@ -88,7 +88,7 @@ enum Judged {
 impl Judge {
     fn new(setup: &Setup) -> anyhow::Result<Judge> {
         let runtime = Builder::new_current_thread().enable_time().build()?;
-        Ok(Judge { engine: setup.engine()?, options: setup.session_options(), runtime })
+        Ok(Judge { engine: setup.idle_engine()?, options: setup.session_options(), runtime })
     }
 
     fn begin(&self, options: SessionOptions) -> anyhow::Result<Session> {
@@ -222,16 +222,20 @@ const MOST_SESSIONS: usize = 64;
 const LONGEST_LINE: u64 = 16 << 20;
 
 fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
-    let mut lines: Box<dyn BufRead> = if file == Path::new("-") {
-        Box::new(io::stdin().lock())
+    let from: Box<dyn Read> = if file == Path::new("-") {
+        Box::new(io::stdin())
     } else {
-        let opened = File::open(file).map_err(|err| usage(format!("--batch {}: {err}", file.display())))?;
-        Box::new(BufReader::with_capacity(64 * 1024, opened))
+        Box::new(File::open(file).map_err(|err| usage(format!("--batch {}: {err}", file.display())))?)
     };
+    let mut lines = BufReader::with_capacity(64 * 1024, from);
     let mut clerk = Clerk { judge, sessions: HashMap::new() };
     let mut line = Vec::new();
     while !out.is_closed() && next_line(&mut lines, &mut line)? {
         out.json(&clerk.answer(&line))?;
+        if lines.buffer().is_empty() {
+            // Whoever asks may wait for this answer before asking on.
+            out.flush()?;
+        }
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ fn shapes() -> impl TypedValueParser<Value = Shape> {
 pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
     let mut options = setup.session_options();
     options.toolset = args.toolset.clone();
-    let session: Session = setup::begin(&setup.engine()?, options)?;
+    let session: Session = setup::begin(&setup.idle_engine()?, options)?;
     let pool = session.pool();
     let mut out = Out::stdout();
     match args.dialect {

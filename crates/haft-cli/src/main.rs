@@ -1,2 +1,29 @@
-//! The binary haft
-fn main() {}
+//! The binary `haft`: one engine behind a command line.
+//!
+//! A command is a file in [`commands`]: its arguments, its help, what it does. What they share stands around it, in the
+//! order in which a command needs it. stdout is the answer and nothing else, stderr is talk.
+//!
+//! It is a crate because only here are a terminal, the environment and `anyhow`: the engine knows none of them.
+
+mod cli; //       what can be typed
+mod exit; //      what the exit code says
+mod settings; //  what the settings files say
+mod place; //     where: directory, workspace, home, state
+mod setup; //     from all of these to an engine and a session
+mod ask; //       the person at the terminal
+mod watch; //     running calls, watched, until they end or Ctrl-C
+mod wire; //      results and events as JSON
+mod draw; //      text for people: tables, views, colours
+mod out; //       stdout and stderr
+mod commands; //  a file each
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match cli::Cli::try_parse() {
+        Ok(cli) => exit::code(commands::run(cli)),
+        Err(refused) => exit::refused(&refused),
+    }
+}

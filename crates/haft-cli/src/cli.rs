@@ -1,0 +1,150 @@
+//! What can be typed.
+//!
+//! The options that every command takes may stand before or after its name. They are read at both places and put
+//! together: a deny rule is never lost because of where it was written.
+
+use std::path::PathBuf;
+
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use haft_engine::policy::Mode;
+
+use crate::commands::{call, completions, demo, explain, tools, turn};
+
+/// The tool runtime for AI agents: what stands between a model's tool call and the world.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version, disable_help_subcommand = true, after_help = AFTER)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER: &str = "\
+Start here:
+  haft demo                                    see it work, without a key or a network
+  haft tools                                   what a model can call here
+  haft call Read '{\"file_path\":\"README.md\"}'   call a tool as a model would
+
+Exit: 0 done, 1 the call failed, 2 bad usage or settings, 3 denied, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Shows what haft does: a scripted model drives the real engine through a small temporary project
+    Demo(With<demo::Args>),
+    /// Makes one call and prints what the model would see
+    Call(With<call::Args>),
+    /// Takes a model's message with tool calls, gives the message with their results
+    Turn(With<turn::Args>),
+    /// Lists the tools that a model is offered
+    Tools(With<tools::Args>),
+    /// Says what would be decided about a call, and why, without making it
+    Explain(With<explain::Args>),
+    /// Writes the completion script of a shell
+    Completions(completions::Args),
+}
+
+/// A command's own arguments, and those of every command.
+#[derive(Debug, Args)]
+pub(crate) struct With<T: Args> {
+    #[command(flatten)]
+    pub(crate) args: T,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Options {
+    /// Work in this directory. The workspace is it, or the nearest parent with a haft.toml or .git
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The session's id: letters, digits, `-` and `_`. A new one if it is left out
+    #[arg(long, value_name = "ID", value_parser = session_id)]
+    pub(crate) session: Option<String>,
+    /// Settings to read besides those of the user
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How much is asked
+    #[arg(long, value_name = "MODE", value_parser = modes())]
+    pub(crate) mode: Option<Mode>,
+    /// Needed with mode bypass, because calls are not confined by a sandbox yet
+    #[arg(long)]
+    pub(crate) unsandboxed: bool,
+    /// Let this run unasked, like `Read(//etc/hosts)`. May be repeated, as the next two
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Always ask before this
+    #[arg(long, value_name = "RULE")]
+    pub(crate) ask: Vec<String>,
+    /// Never let this run
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+    /// Answer in JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but errors, ask nothing
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more on stderr
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+impl Options {
+    /// These, from before the command's name, and those from after it, which win where there can be only one.
+    pub(crate) fn and(mut self, mut after: Options) -> Options {
+        self.allow.append(&mut after.allow);
+        self.ask.append(&mut after.ask);
+        self.deny.append(&mut after.deny);
+        Options {
+            cwd: after.cwd.or(self.cwd),
+            session: after.session.or(self.session),
+            config: after.config.or(self.config),
+            mode: after.mode.or(self.mode),
+            unsandboxed: self.unsandboxed || after.unsandboxed,
+            json: self.json || after.json,
+            quiet: self.quiet || after.quiet,
+            verbose: self.verbose || after.verbose,
+            ..self
+        }
+    }
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.map(Mode::name)).try_map(|name| name.parse::<Mode>())
+}
+
+/// A session's id names a directory, too: only what is the same there.
+fn session_id(text: &str) -> Result<String, String> {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=100).contains(&text.len()) && text.chars().all(is_safe) {
+        return Ok(text.to_owned());
+    }
+    Err("an id has 1 to 100 letters, digits, `-` and `_`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_agree_with_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn rules_from_both_sides_of_the_command_count() {
+        let line = ["haft", "--deny", "A", "--mode", "plan", "tools", "--deny", "B", "--mode", "auto"];
+        let cli = Cli::try_parse_from(line).unwrap();
+        let Command::Tools(tools) = cli.command else { panic!("not tools") };
+        let options = cli.options.and(tools.options);
+        assert_eq!((options.deny, options.mode), (vec!["A".to_owned(), "B".to_owned()], Some(Mode::Auto)));
+    }
+}

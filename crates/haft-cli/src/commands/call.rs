@@ -1,0 +1,115 @@
+//! `haft call`: one call through the whole pipeline.
+
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
+
+use haft_engine::{Call, Session, policy::Decision, result::ToolResult, turn::Event};
+use haft_tool::Block;
+use serde_json::Value;
+
+use crate::{
+    draw::plain,
+    exit::{Exit, usage},
+    out::Out,
+    setup::Setup,
+    watch::{self, Calls, Teller, Watched},
+    wire,
+};
+
+/// What can be typed after `haft call`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The tool's name, or another name that it has
+    tool: String,
+    /// Its input as JSON; `-` reads it from stdin; without it, no arguments
+    #[arg(value_name = "JSON")]
+    input: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  haft call Read '{\"file_path\":\"src/main.rs\",\"limit\":20}'
+  haft call List --json
+  echo '{\"path\":\"/etc\"}' | haft call List - --allow 'Read(//etc)'";
+
+pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
+    let session = setup.session(&setup.engine()?)?;
+    let call = Call::new("call_1", args.tool, input(args.input)?);
+    let runtime = watch::runtime()?;
+    let made = runtime.block_on(make(setup, &session, call));
+    // A thread may still wait for an answer on the terminal; nobody waits for the thread.
+    runtime.shutdown_background();
+    let (result, decision, interrupted) = made?;
+
+    let mut out = Out::stdout();
+    if setup.options.json {
+        let mut told = wire::result(&result);
+        told["decision"] = decision.as_deref().map_or(Value::Null, wire::decision);
+        told["session"] = session.id().as_str().into();
+        out.json(&told)?;
+    } else {
+        let text = text(&result);
+        out.lines(&if out.is_terminal() { plain(text) } else { text })?;
+    }
+    out.flush()?;
+    Ok(if interrupted { Exit::Interrupted } else { Exit::of(&result) })
+}
+
+fn input(given: Option<String>) -> anyhow::Result<String> {
+    match given.as_deref() {
+        None => Ok("{}".to_owned()),
+        Some("-") => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map_err(|err| usage(format!("stdin: {err}")))?;
+            String::from_utf8(bytes).map_err(|err| usage(format!("stdin: the input is not UTF-8: {err}")))
+        }
+        Some(_) => Ok(given.unwrap_or_default()),
+    }
+}
+
+/// The result, what was decided about the call, and whether somebody pressed Ctrl-C.
+async fn make(
+    setup: &Setup,
+    session: &Session,
+    call: Call,
+) -> anyhow::Result<(ToolResult, Option<Arc<Decision>>, bool)> {
+    let pool = session.pool();
+    let teller = Teller { talk: setup.talk, pool: &pool };
+    let mut decision = None;
+    let watched = watch::run(session, Calls::All(vec![call.clone()]), |event| {
+        if let Event::Started { decision: made, .. } = event {
+            decision = Some(made.clone());
+        }
+        teller.tell(event);
+        Ok(())
+    });
+    let Watched { mut results, interrupted } = watched.await?;
+    let result = results.pop().ok_or_else(|| anyhow::anyhow!("the turn ended without a result"))?;
+    if decision.is_none() && setup.options.json {
+        // It did not start. The same question again gives the same answer, and this time we keep it.
+        decision = session.explain(call).await.ok().map(|explanation| Arc::new(explanation.decision));
+    }
+    Ok((result, decision, interrupted))
+}
+
+/// What the model would read. What is not text is named.
+fn text(result: &ToolResult) -> String {
+    let mut lines: Vec<String> = result.blocks.iter().map(words).collect();
+    lines.extend(result.messages.iter().cloned());
+    lines.join("\n")
+}
+
+fn words(block: &Block) -> String {
+    match block {
+        Block::Text(text) => text.clone(),
+        Block::Image { media_type, .. }
+        | Block::Audio { media_type, .. }
+        | Block::Document { media_type, .. } => {
+            format!("[{media_type}, {} bytes: use --json to get them]", block.len())
+        }
+        Block::Link { uri, name, .. } => format!("[{name}: {uri}]"),
+    }
+}

@@ -1,0 +1,335 @@
+//! `haft explain`: what would be decided about a call, and why, without making it.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use haft_engine::{
+    Call, Engine, Session, SessionOptions,
+    policy::{Mode, Origin, Rules},
+    result::ToolResult,
+    session::Explanation,
+    turn::Arguments,
+};
+use haft_tool::{Class, FaultKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    draw::{Paint, plain},
+    exit::{Exit, usage},
+    out::Out,
+    setup::{self, Setup},
+};
+
+/// What can be typed after `haft explain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The tool
+    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+    tool: Option<String>,
+    /// Its input; without it, no arguments
+    #[arg(value_name = "JSON", conflicts_with = "batch")]
+    input: Option<String>,
+    /// Read questions, a line of JSON each ({"id","tool","input"} and perhaps "cwd", "home", "mode", "rules"), from this
+    /// file or stdin (`-`); print as many lines with answers
+    #[arg(long, value_name = "FILE")]
+    batch: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  haft explain Read '{\"file_path\":\"/etc/passwd\"}'
+  haft explain Read '{\"file_path\":\".env\"}' --deny 'Read(**/.env)' --json
+  haft explain --batch questions.jsonl > answers.jsonl";
+
+pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
+    let judge = Judge::new(setup)?;
+    let mut out = Out::stdout();
+    match (args.batch, args.tool) {
+        (Some(file), _) => batch(judge, &file, &mut out)?,
+        (None, tool) => {
+            let input = Arguments::Text(args.input.unwrap_or_else(|| "{}".to_owned()));
+            let session = judge.begin(judge.options.clone())?;
+            let judged = judge.judge(&session, Call::new("call_1", tool.unwrap_or_default(), input))?;
+            if setup.options.json {
+                out.json(&judged.json())?
+            } else {
+                out.lines(&judged.text(Paint::stdout()))?
+            }
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// Answers questions about calls.
+struct Judge {
+    engine: Engine,
+    options: SessionOptions,
+    runtime: Runtime,
+}
+
+/// What would become of a call.
+enum Judged {
+    /// It was understood, and this was decided.
+    Decided(Box<Explanation>),
+    /// The model cannot call the tool here: a rule or the mode hides it.
+    Hidden { tool: String, why: String, class: Class },
+    /// It would not come so far.
+    Refused(Box<ToolResult>),
+}
+
+impl Judge {
+    fn new(setup: &Setup) -> anyhow::Result<Judge> {
+        let runtime = Builder::new_current_thread().enable_time().build()?;
+        Ok(Judge { engine: setup.idle_engine()?, options: setup.session_options(), runtime })
+    }
+
+    fn begin(&self, options: SessionOptions) -> anyhow::Result<Session> {
+        setup::begin(&self.engine, options)
+    }
+
+    fn judge(&self, session: &Session, call: Call) -> anyhow::Result<Judged> {
+        let refused = match self.runtime.block_on(session.explain(call.clone())) {
+            Ok(explanation) => return Ok(Judged::Decided(Box::new(explanation))),
+            Err(refused) => refused,
+        };
+        let is_unknown = refused.fault.is_some_and(|fault| fault.kind == FaultKind::UnknownTool);
+        let pool = session.pool();
+        match pool.absence(&call.name).filter(|_| is_unknown) {
+            Some(problem) => self.hidden(session, call, problem.to_string()),
+            None => Ok(Judged::Refused(refused)),
+        }
+    }
+
+    /// What a hidden tool would do, a session without rules knows.
+    fn hidden(&self, session: &Session, call: Call, why: String) -> anyhow::Result<Judged> {
+        let open = SessionOptions {
+            mode: Mode::Default,
+            rules: Rules::default(),
+            ..setup::elsewhere(&self.options, session.workspace().to_owned())
+        };
+        match self.runtime.block_on(self.begin(open)?.explain(call)) {
+            Ok(open) => Ok(Judged::Hidden { tool: open.tool, why, class: open.effects.class() }),
+            Err(refused) => Ok(Judged::Refused(refused)),
+        }
+    }
+}
+
+impl Judged {
+    fn reason(&self) -> String {
+        match self {
+            Judged::Decided(explained) => explained.decision.reason(),
+            Judged::Hidden { why, .. } => format!("deny: {why}"),
+            Judged::Refused(refused) => format!("deny: {}", refused.text()),
+        }
+    }
+
+    /// The answer to a question of a batch.
+    fn answer(&self, id: Value) -> Value {
+        match self {
+            Judged::Decided(explained) => json!({
+                "id": id,
+                "verdict": explained.decision.verdict,
+                "class": explained.decision.trace.class(),
+                "reason": explained.decision.reason(),
+                "trace": explained.decision.trace,
+            }),
+            Judged::Hidden { class, .. } => denied(id, json!(class), &self.reason()),
+            Judged::Refused(refused) => {
+                let mut answer = denied(id, Value::Null, &self.reason());
+                answer["fault"] = json!(refused.fault);
+                answer
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut answer = self.answer(Value::Null);
+        if let Value::Object(answer) = &mut answer {
+            answer.shift_remove("id");
+        }
+        match self {
+            Judged::Decided(explained) => {
+                answer["tool"] = explained.tool.as_str().into();
+                answer["description"] = explained.description.as_str().into();
+                answer["input"] = explained.input.clone();
+                answer["effects"] = json!(explained.effects);
+            }
+            Judged::Hidden { tool, .. } => answer["tool"] = tool.as_str().into(),
+            Judged::Refused(refused) => answer["tool"] = refused.tool.as_str().into(),
+        }
+        answer
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let Judged::Decided(explained) = self else {
+            return plain(self.reason());
+        };
+        let Explanation { tool, description, effects, decision, .. } = &**explained;
+        let heading = paint.style(Paint::STRONG, &plain(format!("{tool}: {description}")));
+        let effects = plain(effects.to_string());
+        format!("{heading}\n  effects    {effects}\n{}", plain(decision.trace.explain()))
+    }
+}
+
+fn denied(id: Value, class: Value, reason: &str) -> Value {
+    json!({ "id": id, "verdict": "deny", "class": class, "reason": reason, "trace": null })
+}
+
+/// A question of a batch.
+#[derive(Deserialize)]
+struct Question {
+    tool: String,
+    #[serde(default = "no_arguments")]
+    input: Value,
+    #[serde(flatten)]
+    place: Where,
+}
+
+/// Under which circumstances.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+struct Where {
+    cwd: Option<PathBuf>,
+    home: Option<PathBuf>,
+    mode: Option<Mode>,
+    #[serde(default)]
+    rules: LineRules,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LineRules {
+    allow: Vec<String>,
+    ask: Vec<String>,
+    deny: Vec<String>,
+}
+
+fn no_arguments() -> Value {
+    json!({})
+}
+
+/// Sessions that are kept for the next lines: mostly they ask about the same place.
+const MOST_SESSIONS: usize = 64;
+
+/// A longer line is not read into memory.
+const LONGEST_LINE: u64 = 16 << 20;
+
+fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
+    let from: Box<dyn Read> = if file == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(file).map_err(|err| usage(format!("--batch {}: {err}", file.display())))?)
+    };
+    let mut lines = BufReader::with_capacity(64 * 1024, from);
+    let mut clerk = Clerk { judge, sessions: HashMap::new() };
+    let mut line = Vec::new();
+    while !out.is_closed() && next_line(&mut lines, &mut line)? {
+        out.json(&clerk.answer(&line))?;
+        if lines.buffer().is_empty() {
+            // Whoever asks may wait for this answer before asking on.
+            out.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// The next line, without its end. One that is too long is cut: its beginning is no JSON, which is then what is said.
+fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    if lines.take(LONGEST_LINE).read_until(b'\n', line)? == 0 {
+        return Ok(false);
+    }
+    let is_whole = line.last() == Some(&b'\n');
+    if is_whole {
+        line.pop();
+    } else if line.len() as u64 == LONGEST_LINE {
+        skip_line(lines)?;
+    }
+    Ok(true)
+}
+
+fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = lines.fill_buf()?;
+        let (used, is_end) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        lines.consume(used);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// Answers line after line, each as if it were the only one.
+struct Clerk {
+    judge: Judge,
+    sessions: HashMap<Where, Session>,
+}
+
+impl Clerk {
+    fn answer(&mut self, line: &[u8]) -> Value {
+        let value: Value = match serde_json::from_slice(line) {
+            Ok(value) => value,
+            Err(err) => return broken(Value::Null, &format!("the line is not JSON: {err}")),
+        };
+        let id = value.get("id").cloned().unwrap_or(Value::Null);
+        match Question::deserialize(&value) {
+            Err(err) => broken(id, &format!("the line is not a question: {err}")),
+            Ok(question) => self
+                .judge(question)
+                .map_or_else(|err| broken(id.clone(), &err.to_string()), |judged| judged.answer(id.clone())),
+        }
+    }
+
+    fn judge(&mut self, Question { tool, input, place }: Question) -> anyhow::Result<Judged> {
+        let session = self.session(&place)?;
+        let judged = self.judge.judge(&session, Call::new("call", tool, input))?;
+        if matches!(judged, Judged::Refused(_)) {
+            // A session counts mistakes and speaks more plainly at the next; the next line is another model's.
+            self.sessions.remove(&place);
+        }
+        Ok(judged)
+    }
+
+    fn session(&mut self, place: &Where) -> anyhow::Result<Session> {
+        if let Some(session) = self.sessions.get(place) {
+            return Ok(session.clone());
+        }
+        if self.sessions.len() >= MOST_SESSIONS {
+            self.sessions.clear();
+        }
+        let session = self.judge.begin(self.options(place))?;
+        self.sessions.insert(place.clone(), session.clone());
+        Ok(session)
+    }
+
+    fn options(&self, place: &Where) -> SessionOptions {
+        let usual = &self.judge.options;
+        let mut options = match &place.cwd {
+            // A relative path, here as everywhere, begins where we are.
+            Some(cwd) => setup::elsewhere(usual, usual.cwd.as_ref().unwrap_or(&usual.workspace).join(cwd)),
+            None => usual.clone(),
+        };
+        options.home = place.home.clone().or(options.home);
+        options.mode = place.mode.unwrap_or(options.mode);
+        let rules = |rules: &[String]| rules.iter().map(|rule| (rule.clone(), Origin::Session)).collect();
+        let LineRules { allow, ask, deny } = &place.rules;
+        options.rules = options.rules.and(Rules { allow: rules(allow), ask: rules(ask), deny: rules(deny) });
+        options
+    }
+}
+
+fn broken(id: Value, error: &str) -> Value {
+    let mut answer = denied(id, Value::Null, &format!("deny: {error}"));
+    answer["error"] = error.into();
+    answer
+}

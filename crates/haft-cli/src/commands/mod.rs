@@ -1,0 +1,27 @@
+//! The commands, a file each: arguments, help, and what it does.
+
+pub(crate) mod demo;
+pub(crate) mod call;
+pub(crate) mod turn;
+pub(crate) mod tools;
+pub(crate) mod explain;
+pub(crate) mod completions;
+
+use crate::{
+    cli::{Cli, Command},
+    exit::Exit,
+    setup::Setup,
+};
+
+/// Runs what was typed.
+pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let setup = |options| Setup::new(cli.options.and(options));
+    match cli.command {
+        Command::Demo(_) => demo::run(),
+        Command::Call(command) => call::run(&setup(command.options)?, command.args),
+        Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),
+        Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
+        Command::Explain(command) => explain::run(&setup(command.options)?, command.args),
+        Command::Completions(command) => completions::run(&command),
+    }
+}

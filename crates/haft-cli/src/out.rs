@@ -1,0 +1,105 @@
+//! stdout and stderr.
+//!
+//! Only whole answers go to stdout. Who closes it early has seen enough: nothing more is written, and that is no error.
+
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+
+use serde::Serialize;
+
+/// The answer.
+pub(crate) struct Out {
+    to: BufWriter<StdoutLock<'static>>,
+    is_terminal: bool,
+    is_closed: bool,
+}
+
+impl Out {
+    pub(crate) fn stdout() -> Out {
+        let lock = io::stdout().lock();
+        Out { is_terminal: lock.is_terminal(), to: BufWriter::new(lock), is_closed: false }
+    }
+
+    /// Whether a person reads it directly.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Whether nobody reads it any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Writes a text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let written = self.to.write_all(text.as_bytes());
+        self.unless_closed(written)
+    }
+
+    /// Writes a text and ends its last line.
+    pub(crate) fn lines(&mut self, text: &str) -> io::Result<()> {
+        self.text(text)?;
+        if text.ends_with('\n') { Ok(()) } else { self.text("\n") }
+    }
+
+    /// Writes a value as one line of JSON, whole or not at all.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_string(value)?;
+        line.push('\n');
+        self.text(&line)
+    }
+
+    /// Hands over what was written so far.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let flushed = self.to.flush();
+        self.unless_closed(flushed)
+    }
+
+    fn unless_closed(&mut self, written: io::Result<()>) -> io::Result<()> {
+        match written {
+            Err(err) if err.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            written => written,
+        }
+    }
+}
+
+/// What is said beside the answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Talk {
+    is_verbose: bool,
+}
+
+impl Talk {
+    pub(crate) fn new(verbose: bool) -> Talk {
+        Talk { is_verbose: verbose }
+    }
+
+    pub(crate) fn is_verbose(self) -> bool {
+        self.is_verbose
+    }
+
+    /// Something for those who asked for more.
+    pub(crate) fn detail(self, words: impl FnOnce() -> String) {
+        if self.is_verbose {
+            write_line(&words());
+        }
+    }
+}
+
+/// An error. Said in every case.
+pub(crate) fn complain(words: &str) {
+    write_line(&format!("haft: {words}"));
+}
+
+fn write_line(line: &str) {
+    // Where stderr is gone there is nobody left to tell.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,109 @@
+//! Where: directory, workspace, home, settings, state.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use haft_engine::session::locate;
+
+use crate::exit::usage;
+
+/// Where a command works.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Where relative paths begin.
+    pub(crate) cwd: PathBuf,
+    /// What may be read unasked.
+    pub(crate) workspace: PathBuf,
+    /// What `~` means, links resolved.
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// What makes a directory the root of a workspace.
+const MARKS: [&str; 3] = ["haft.toml", ".haft/haft.toml", ".git"];
+
+impl Place {
+    /// The directory that was asked for, or the current one.
+    pub(crate) fn find(wanted: Option<&Path>) -> anyhow::Result<Place> {
+        let cwd = directory(wanted)?;
+        let home = home().and_then(|home| locate(&home).ok());
+        let workspace = workspace(&cwd, home.as_deref());
+        Ok(Place { cwd, workspace, home })
+    }
+
+    /// The workspace's own settings, which are not read: nobody has said yet that they can be trusted.
+    pub(crate) fn untrusted_settings(&self) -> Option<PathBuf> {
+        let candidates = ["haft.toml", ".haft/haft.toml"].map(|name| self.workspace.join(name));
+        candidates.into_iter().find(|path| path.is_file())
+    }
+}
+
+fn directory(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let path = wanted.unwrap_or(Path::new("."));
+    let option = if wanted.is_some() { "--cwd " } else { "the current directory " };
+    match path.canonicalize() {
+        Ok(found) if found.is_dir() => Ok(found),
+        Ok(found) => Err(usage(format!("{option}{}: it is not a directory", found.display()))),
+        Err(err) => Err(usage(format!("{option}{}: {err}", path.display()))),
+    }
+}
+
+/// The nearest directory with a mark, from this one upwards. A home or the root of the file system is never found this
+/// way: a stray `.git` there would open everything below it.
+fn workspace(cwd: &Path, home: Option<&Path>) -> PathBuf {
+    let is_marked = |directory: &&Path| MARKS.iter().any(|mark| directory.join(mark).exists());
+    let is_narrow = |directory: &&Path| directory.parent().is_some() && Some(*directory) != home;
+    cwd.ancestors().take_while(is_narrow).find(is_marked).unwrap_or(cwd).to_owned()
+}
+
+/// The user's home, as the environment has it.
+pub(crate) fn home() -> Option<PathBuf> {
+    variable("HOME")
+}
+
+/// The user's settings file, whether it exists or not.
+pub(crate) fn user_settings() -> Option<PathBuf> {
+    let base = variable("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")));
+    Some(base?.join("haft/haft.toml"))
+}
+
+/// What outlives a command.
+pub(crate) fn state() -> anyhow::Result<PathBuf> {
+    let base = variable("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));
+    let unset = || usage("there is no place for results: set HOME or XDG_STATE_HOME to an absolute path");
+    Ok(base.ok_or_else(unset)?.join("haft"))
+}
+
+/// A directory from the environment; what is not absolute counts as not set.
+fn variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_testkit::Workspace;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(files: &str, home: Option<&str>, expected: &str) {
+        let tree = Workspace::new(files);
+        let home = home.map(|home| tree.root().join(home));
+        let found = workspace(&tree.root().join("a/b/c"), home.as_deref());
+        assert_eq!(found, tree.root().join(expected));
+    }
+
+    #[test]
+    fn the_workspace_is_the_nearest_marked_parent() {
+        check("-- a/b/c/x\n", None, "a/b/c");
+        check("-- a/haft.toml\n-- a/b/c/x\n", None, "a");
+        check("-- a/.git/HEAD\n-- a/b/haft.toml\n-- a/b/c/x\n", None, "a/b");
+    }
+
+    #[test]
+    fn a_home_is_never_found_as_one() {
+        check("-- a/.git/HEAD\n-- a/b/c/x\n", Some("a"), "a/b/c");
+        check("-- a/.git/HEAD\n-- a/b/c/x\n", Some("a/b"), "a/b/c");
+    }
+}

@@ -1,0 +1,136 @@
+//! From options and settings to an engine and a session: what every command that knows tools needs.
+
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use haft_engine::{
+    Engine, EngineBuilder, Session, SessionOptions,
+    policy::{Mode, Origin, Rules},
+    result::FileStore,
+};
+use haft_tool::{Caller, SessionId};
+use uuid::Uuid;
+
+use crate::{
+    ask::{Terminal, may_ask},
+    cli::Options,
+    exit::usage,
+    out::Talk,
+    place::{self, Place},
+    settings::Settings,
+};
+
+/// What was asked for, read and found.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) options: Options,
+    pub(crate) place: Place,
+    pub(crate) talk: Talk,
+    pub(crate) mode: Mode,
+    settings: Settings,
+}
+
+impl Setup {
+    pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
+        let talk = Talk::new(options.verbose && !options.quiet);
+        let place = Place::find(options.cwd.as_deref())?;
+        let settings = Settings::read(options.config.as_deref())?;
+        let mode = options.mode.or(settings.mode).unwrap_or_default();
+        if mode == Mode::Bypass && !options.unsandboxed {
+            return Err(usage(BYPASS));
+        }
+        talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
+        if let Some(untrusted) = place.untrusted_settings() {
+            talk.detail(|| format!("{} is not read: it is not trusted yet", untrusted.display()));
+        }
+        Ok(Setup { options, place, talk, mode, settings })
+    }
+
+    /// An engine for calls: it keeps large results, and asks whoever is there.
+    pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
+        let builder = self.builder().results(self.results()?);
+        let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
+        build(builder)
+    }
+
+    /// An engine for questions about tools and calls, which makes none.
+    pub(crate) fn idle_engine(&self) -> anyhow::Result<Engine> {
+        let builder = self.builder();
+        build(match self.results() {
+            Ok(results) => builder.results(results),
+            // Where there is no place for results, there is none that could be read.
+            Err(_) => builder,
+        })
+    }
+
+    /// Built-in tools and the settings' figures. Rules are the session's: a question may be about one without them.
+    fn builder(&self) -> EngineBuilder {
+        let toolsets = self.settings.toolsets.iter();
+        let builder = Engine::builder()
+            .kernel(haft_tools::ToolSearch)
+            .tools(haft_tools::builtin())
+            .settings(|figures| self.apply_limits(figures));
+        toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
+    }
+
+    fn results(&self) -> anyhow::Result<FileStore> {
+        Ok(FileStore::new(place::state()?.join("results")))
+    }
+
+    fn apply_limits(&self, figures: &mut haft_engine::Settings) {
+        let limits = self.settings.limits;
+        let set = |figure: &mut usize, limit: Option<NonZeroUsize>| {
+            *figure = limit.map_or(*figure, NonZeroUsize::get);
+        };
+        set(&mut figures.parallel, limits.parallel);
+        set(&mut figures.budget.per_turn, limits.turn_bytes);
+        set(&mut figures.budget.preview, limits.preview_bytes);
+        figures.budget.per_call = limits.result_bytes.map(NonZeroUsize::get).or(figures.budget.per_call);
+        if let Some(seconds) = limits.timeout_s {
+            figures.timeout = Duration::from_secs(seconds.get() as u64);
+        }
+        figures.thresholds.count = self.settings.defer_above.unwrap_or(figures.thresholds.count);
+    }
+
+    /// The session that was asked for, on an engine.
+    pub(crate) fn session(&self, engine: &Engine) -> anyhow::Result<Session> {
+        begin(engine, self.session_options())
+    }
+
+    /// How that session begins.
+    pub(crate) fn session_options(&self) -> SessionOptions {
+        let id = self.options.session.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
+        SessionOptions {
+            id: SessionId::from(id),
+            workspace: self.place.workspace.clone(),
+            cwd: Some(self.place.cwd.clone()),
+            home: self.place.home.clone(),
+            mode: self.mode,
+            caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
+            rules: self.settings.rules.clone().and(self.flag_rules()),
+            toolset: None,
+        }
+    }
+
+    fn flag_rules(&self) -> Rules {
+        let flags = |rules: &[String]| rules.iter().map(|rule| (rule.clone(), Origin::Flag)).collect();
+        let Options { allow, ask, deny, .. } = &self.options;
+        Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
+    }
+}
+
+fn build(builder: EngineBuilder) -> anyhow::Result<Engine> {
+    builder.build().map_err(|err| usage(format!("settings: {err}")))
+}
+
+/// Begins a session; what is wrong with it is the user's to put right.
+pub(crate) fn begin(engine: &Engine, options: SessionOptions) -> anyhow::Result<Session> {
+    engine.session(options).map_err(usage)
+}
+
+/// A session somewhere else, for questions that bring their own place.
+pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> SessionOptions {
+    SessionOptions { workspace, cwd: None, ..options.clone() }
+}
+
+const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox yet that would \
+confine it; say --unsandboxed as well if you mean it, or use another mode";

@@ -1,0 +1,141 @@
+//! Running calls, watched, until they end or Ctrl-C.
+//!
+//! The first Ctrl-C stops the turn: every call still gets a result. The second leaves at once.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use haft_engine::{
+    Call, Session,
+    pool::Pool,
+    result::ToolResult,
+    turn::{Event, LiveTurn},
+};
+use haft_tool::Moment;
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc::Receiver,
+};
+
+use crate::{
+    draw::{self, plain},
+    exit::{self, Exit},
+    out::Talk,
+};
+
+/// A runtime on this thread. Calls wait for each other and for the disk, not for more threads.
+pub(crate) fn runtime() -> anyhow::Result<Runtime> {
+    Builder::new_current_thread().enable_time().enable_io().build().context("no runtime could be made")
+}
+
+/// What became of a turn.
+pub(crate) struct Watched {
+    pub(crate) results: Vec<ToolResult>,
+    pub(crate) interrupted: bool,
+}
+
+/// Where the calls of a turn come from.
+pub(crate) enum Calls {
+    /// All are there.
+    All(Vec<Call>),
+    /// More may come, until the channel is closed.
+    Coming(Receiver<anyhow::Result<Call>>),
+}
+
+/// Runs calls to their end and hands over every event as it happens.
+pub(crate) async fn run(
+    session: &Session,
+    calls: Calls,
+    mut on_event: impl FnMut(&Event) -> anyhow::Result<()>,
+) -> anyhow::Result<Watched> {
+    let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
+    let mut turn = session.live_turn();
+    let mut coming = begin(&mut turn, calls);
+    let mut interrupted = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = pressed(&mut signals) => {
+                if interrupted {
+                    exit::now(Exit::Interrupted);
+                }
+                interrupted = true;
+                coming = None;
+                turn.interrupt();
+            }
+            event = turn.next() => match event {
+                Some(event) => on_event(&event)?,
+                None => break,
+            },
+            call = next(&mut coming), if coming.is_some() => match call {
+                // A turn that takes no more calls has been interrupted, which we know or will see.
+                Some(call) => drop(turn.push(call?)),
+                None => {
+                    coming = None;
+                    turn.close();
+                }
+            }
+        }
+    }
+    Ok(Watched { results: turn.results().await, interrupted })
+}
+
+fn begin(turn: &mut LiveTurn, calls: Calls) -> Option<Receiver<anyhow::Result<Call>>> {
+    match calls {
+        Calls::All(calls) => {
+            calls.into_iter().for_each(|call| drop(turn.push(call)));
+            turn.close();
+            None
+        }
+        Calls::Coming(calls) => Some(calls),
+    }
+}
+
+async fn next(coming: &mut Option<Receiver<anyhow::Result<Call>>>) -> Option<anyhow::Result<Call>> {
+    coming.as_mut()?.recv().await
+}
+
+async fn pressed(signals: &mut Signal) {
+    // `None` would mean that no signal can come any more.
+    if signals.recv().await.is_none() {
+        std::future::pending().await
+    }
+}
+
+/// Tells on stderr what happens, for those who asked for more.
+pub(crate) struct Teller<'a> {
+    pub(crate) talk: Talk,
+    pub(crate) pool: &'a Pool,
+}
+
+impl Teller<'_> {
+    pub(crate) fn tell(&self, event: &Event) {
+        match event {
+            Event::Queued { .. } => {}
+            Event::Started { call, tool, input, effects, decision } => self.talk.detail(|| {
+                let view = self.pool.find(tool).map(|entry| entry.tool().view(input, Moment::Using));
+                let view = view.map_or_else(|| tool.clone(), |view| draw::view(&view));
+                plain(format!("{call}  {view}: {effects}; {}", decision.reason()))
+            }),
+            Event::Progress { call, progress } => {
+                self.talk.detail(|| plain(format!("{call}  {}", progress.label)))
+            }
+            Event::Retrying { call, attempt, delay, reason } => self
+                .talk
+                .detail(|| plain(format!("{call}  attempt {attempt} in {} ms: {reason}", delay.as_millis()))),
+            Event::Finished(result) => self.talk.detail(|| {
+                let outcome = match &result.fault {
+                    Some(fault) => format!("{:?}", fault.kind),
+                    None => "done".to_owned(),
+                };
+                let took = Duration::from_micros(result.meta.duration_us);
+                format!(
+                    "{}  {outcome} in {:.1} ms",
+                    plain(result.call.to_string()),
+                    took.as_secs_f64() * 1000.0
+                )
+            }),
+        }
+    }
+}

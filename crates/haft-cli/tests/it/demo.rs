@@ -1,0 +1,23 @@
+//! `haft demo`.
+
+use std::time::{Duration, Instant};
+
+use crate::kit::Place;
+
+#[test]
+fn the_demo_shows_what_it_says() {
+    let began = Instant::now();
+    let ran = Place::new("").haft(&["demo"]).expect(0, "");
+    assert!(began.elapsed() < Duration::from_secs(20), "it takes less than a second, were it alone here");
+    assert!(!ran.out.contains('\u{1b}'), "no colours without a terminal");
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "it fits 100 columns");
+    insta::with_settings!({ filters => vec![
+        (r"\$PROJECT is \S+,", "$$PROJECT is …,"),
+        (r"\d+ tools: \d+ in sight, \d+ deferred", "… tools: … in sight, … deferred"),
+        (r"  [·━]+ +(after \d+ ms, )?\d+ ms", "  ━━ … ms"),
+        (r"\d+ ms of work in \d+ ms", "… ms of work in … ms"),
+        (r"calls in \d\d?\.\d s", "calls in … s"),
+        (r"fingerprint \w{8} → \w{8}; tools field \d+ → \d+ bytes", "fingerprint … → …; tools field … → … bytes"),
+        (r"request [\d.]+ KB, with all of them\s+[\d.]+ KB", "request … KB, with all of them … KB"),
+    ] }, { insta::assert_snapshot!(ran.out) });
+}

@@ -1,0 +1,13 @@
+//! The binary from outside: what is typed, what comes out, what the exit code says.
+//!
+//! Every test has a home and a state directory of its own: the developer's are never read.
+
+#![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
+
+mod kit; //       a place to run haft in
+mod call; //      one call
+mod turn; //      messages, in all dialects, whole and in pieces
+mod tools; //     the listing
+mod explain; //   decisions without calls
+mod settings; //  files and options
+mod demo; //      the show

@@ -112,7 +112,8 @@ pub(crate) struct Teller<'a> {
 impl Teller<'_> {
     pub(crate) fn tell(&self, event: &Event) {
         match event {
-            Event::Queued { .. } => {}
+            // Its result says it all.
+            Event::Queued { .. } | Event::Refused { .. } => {}
             Event::Started { call, tool, input, effects, decision } => self.talk.detail(|| {
                 let view = self.pool.find(tool).map(|entry| entry.tool().view(input, Moment::Using));
                 let view = view.map_or_else(|| tool.clone(), |view| draw::view(&view));

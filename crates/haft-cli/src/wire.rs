@@ -17,6 +17,7 @@ pub(crate) fn result(result: &ToolResult) -> Value {
         "observation": result.observation,
         "actions": result.actions,
         "messages": result.messages,
+        "view": result.view,
         "meta": result.meta,
     })
 }
@@ -61,6 +62,12 @@ pub(crate) fn event(event: &Event) -> Value {
             "tool": tool,
             "input": input,
             "effects": effects,
+            "decision": self::decision(decision),
+        }),
+        Event::Refused { call, tool, decision } => json!({
+            "type": "refused",
+            "call": call,
+            "tool": tool,
             "decision": self::decision(decision),
         }),
         Event::Progress { call, progress } => {
@@ -108,6 +115,7 @@ mod tests {
             observation: None,
             actions: Vec::new(),
             messages: Vec::new(),
+            view: None,
             meta: Meta::default(),
         });
         assert_eq!((&whole["call"], &whole["is_error"]), (&json!("1"), &json!(false)));

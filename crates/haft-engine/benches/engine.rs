@@ -7,7 +7,7 @@ use haft_engine::{
     Call, Engine, Session, SessionOptions,
     policy::{Origin, Rules},
     result::ToolResult,
-    session::{Journal, Started},
+    session::{Journal, Judged},
 };
 use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, NoHost, Reply, SessionId, Spec, Tool};
 use schemars::JsonSchema;
@@ -42,7 +42,10 @@ impl Tool for Add {
 struct NoJournal;
 
 impl Journal for NoJournal {
-    fn started<'a>(&'a self, _: Started<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn started<'a>(&'a self, _: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+    fn refused<'a>(&'a self, _: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
     fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {

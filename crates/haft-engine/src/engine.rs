@@ -3,13 +3,17 @@
 //! It is put together once, from sources of tools, rules, and whoever asks, records and keeps. It holds no global state:
 //! two engines in one process know nothing of each other.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
     policy::{Asker, Nobody, Rules},
-    pool::{DuplicateTool, Entry, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
+    pool::{DuplicateTool, Entry, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Retry},
@@ -20,7 +24,8 @@ use crate::{
 pub struct Engine(Arc<Inner>);
 
 struct Inner {
-    sources: Vec<Arc<dyn Source>>,
+    /// What sessions begin from: they share compiled schemas.
+    pools: Mutex<PoolBuilder>,
     kernel: Vec<(SharedTool, Arc<dyn Kernel>)>,
     rules: Rules,
     toolsets: Toolsets,
@@ -90,8 +95,10 @@ impl Engine {
         &self.0.toolsets
     }
 
-    pub(crate) fn sources(&self) -> &[Arc<dyn Source>] {
-        &self.0.sources
+    pub(crate) fn pools(&self) -> PoolBuilder {
+        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.read();
+        pools.clone()
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -261,7 +268,7 @@ impl EngineBuilder {
             .results
             .unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
         Ok(Engine(Arc::new(Inner {
-            sources,
+            pools: Mutex::new(PoolBuilder::new(sources)),
             kernel,
             rules: self.rules,
             toolsets,

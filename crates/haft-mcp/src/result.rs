@@ -123,6 +123,7 @@ mod tests {
             observation: None,
             actions: Vec::new(),
             messages: Vec::new(),
+            view: None,
             meta: Meta { duration_us: 7, attempts: 1, source: "builtin".into(), ..Meta::default() },
         }
     }
@@ -174,6 +175,7 @@ mod tests {
                         why: "the rest".to_owned(),
                     }],
                     messages: vec!["The file changed.".to_owned()],
+                    view: None,
                     meta: Meta {
                         truncated: Some(truncated),
                         notes: notes.as_object().cloned().unwrap_or_default(),

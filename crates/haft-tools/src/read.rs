@@ -20,7 +20,6 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadInput {
     /// The file.
-    #[serde(alias = "path")]
     file_path: AbsolutePath,
     /// The first line to show, counted from 1.
     #[schemars(range(min = 1))]

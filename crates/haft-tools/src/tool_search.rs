@@ -60,7 +60,10 @@ fn search(input: &Value, pool: &Pool) -> Result<Reply, Fault> {
     let names: Vec<String> = found.iter().map(|entry| entry.name().to_owned()).collect();
     let text: Vec<String> = found.iter().map(|entry| full(entry)).collect();
     Ok(Reply::text(text.join("\n"))
-        .observed(format!("{} tools found and loaded:", found.len()))
+        .observed(match found.len() {
+            1 => "1 tool found and loaded:".to_owned(),
+            count => format!("{count} tools found and loaded:"),
+        })
         .change(Change::Load(names)))
 }
 

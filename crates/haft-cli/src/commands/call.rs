@@ -79,8 +79,8 @@ async fn make(
     let pool = session.pool();
     let teller = Teller { talk: setup.talk, pool: &pool };
     let mut decision = None;
-    let watched = watch::run(session, Calls::All(vec![call.clone()]), |event| {
-        if let Event::Started { decision: made, .. } = event {
+    let watched = watch::run(session, Calls::All(vec![call]), |event| {
+        if let Event::Started { decision: made, .. } | Event::Refused { decision: made, .. } = event {
             decision = Some(made.clone());
         }
         teller.tell(event);
@@ -88,10 +88,6 @@ async fn make(
     });
     let Watched { mut results, interrupted } = watched.await?;
     let result = results.pop().ok_or_else(|| anyhow::anyhow!("the turn ended without a result"))?;
-    if decision.is_none() && setup.options.json {
-        // It did not start. The same question again gives the same answer, and this time we keep it.
-        decision = session.explain(call).await.ok().map(|explanation| Arc::new(explanation.decision));
-    }
     Ok((result, decision, interrupted))
 }
 

@@ -130,7 +130,7 @@ fn row(entry: &Entry, all: bool) -> [String; 5] {
     let toolset = if spec.membership().is_empty() { "-" } else { spec.membership() };
     [
         entry.name().to_owned(),
-        entry.source().to_owned(),
+        entry.source().to_string(),
         toolset.to_owned(),
         state(entry).to_owned(),
         description,

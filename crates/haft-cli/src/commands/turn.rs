@@ -57,9 +57,15 @@ pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
 fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
     let mut bytes = Vec::new();
     input.from.read_to_end(&mut bytes).map_err(|err| input.wrong(err))?;
-    let message =
-        serde_json::from_slice(&bytes).map_err(|err| input.wrong(format!("not a JSON message: {err}")))?;
-    drop(bytes);
+    let text = String::from_utf8(bytes).map_err(|err| input.wrong(format!("not UTF-8: {err}")))?;
+    if text.trim().is_empty() {
+        return Err(input.wrong(NO_MESSAGE));
+    }
+    // Some models write lone surrogates, which no strict parser takes: the lenient one is asked second.
+    let message: Value = serde_json::from_str(&text)
+        .or_else(|err| haft_schema::parse(&text).map_err(|_| err))
+        .map_err(|err| input.wrong(format!("not a JSON message: {err}")))?;
+    drop(text);
     let mut decoder = Decoder::new(args.dialect);
     let calls = decoder.calls(&message).map_err(|err| input.wrong(err))?;
     let dialect = decoder.dialect().map_err(|err| input.wrong(err))?;

@@ -67,7 +67,7 @@ fn all_four_dialects_are_answered_in_kind() {
 fn what_is_no_message_is_exit_2_with_nothing_on_stdout() {
     let place = place();
     for (input, words) in [
-        ("", "stdin: not a JSON message: EOF"),
+        ("", "stdin: there is no message"),
         ("{\"role\": ", "stdin: not a JSON message: EOF while parsing a value at line 1"),
         ("{} {}", "trailing characters"),
         ("3", "stdin: no API writes such a message"),
@@ -81,6 +81,13 @@ fn what_is_no_message_is_exit_2_with_nothing_on_stdout() {
         .expect(2, "[possible values: anthropic, openai, responses, gemini]");
     place.haft_with(&["turn", "--stream"], "").expect(2, "stdin: there is no message");
     place.haft_with(&["turn", "--stream"], "{").expect(2, "not a sequence of JSON values");
+}
+
+#[test]
+fn a_lone_surrogate_does_not_spoil_the_message() {
+    let message = r#"[{"type":"tool_use","id":"t1","name":"Stat","input":{"path":"\ud800"}}]"#;
+    let ran = place().haft_with(&["turn"], message).expect(0, "");
+    assert!(ran.out.contains("nothing is there"), "{ran:?}");
 }
 
 #[test]

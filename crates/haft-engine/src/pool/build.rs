@@ -125,6 +125,12 @@ impl PoolBuilder {
         Some(self.sources.remove(at))
     }
 
+    /// Reads the sources ahead, so that clones of this builder share what is made of their tools.
+    pub fn read(&mut self) {
+        let versions: Vec<u64> = self.sources.iter().map(|source| source.version()).collect();
+        self.read_sources(&versions);
+    }
+
     /// Forgets what tools said about their availability: the next snapshot asks them again.
     pub fn refresh(&mut self) {
         self.last = None;

@@ -153,7 +153,8 @@ fn write_cut(out: &mut String, head: &str, tail: &str, bytes: usize, lines: usiz
     let lines = if lines > 0 { format!(", {lines} lines") } else { String::new() };
     out.push_str(head);
     // Writing to a String cannot fail.
-    let _ = write!(out, "\n[… {}{lines} hidden; {whereabouts} …]\n", size(bytes));
+    let before = if head.ends_with('\n') { "" } else { "\n" };
+    let _ = writeln!(out, "{before}[… {}{lines} hidden; {whereabouts} …]", size(bytes));
     out.push_str(tail);
 }
 

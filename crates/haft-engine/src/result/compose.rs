@@ -14,7 +14,7 @@ pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Met
         blocks.push(Block::Text(suggestions(&actions)));
     }
     meta.notes.extend(notes);
-    ToolResult { call, tool, blocks, fault: None, data, observation, actions, messages, meta }
+    ToolResult { call, tool, blocks, fault: None, data, observation, actions, messages, view: None, meta }
 }
 
 /// A result from a fault: its message, and nothing of its source.
@@ -28,6 +28,7 @@ pub(crate) fn from_fault(call: CallId, tool: String, fault: &Fault, meta: Meta) 
         observation: None,
         actions: Vec::new(),
         messages: Vec::new(),
+        view: None,
         meta,
     }
 }

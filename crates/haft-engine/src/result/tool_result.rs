@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use haft_schema::Coercion;
-use haft_tool::{Action, Block, CallId, FaultKind, Refusal};
+use haft_tool::{Action, Block, CallId, FaultKind, Refusal, View};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -26,6 +26,8 @@ pub struct ToolResult {
     pub actions: Vec<Action>,
     /// Words that join the conversation after the results.
     pub messages: Vec<String>,
+    /// How a person sees it. Only for turns that somebody watches.
+    pub view: Option<Box<View>>,
     /// Facts about the call.
     pub meta: Meta,
 }

@@ -13,7 +13,10 @@ use crate::{policy::Decision, result::ToolResult};
 /// Keeps what happened.
 pub trait Journal: Send + Sync {
     /// A permitted call is about to start. It does not start if this fails.
-    fn started<'a>(&'a self, call: Started<'a>) -> BoxFuture<'a, io::Result<()>>;
+    fn started<'a>(&'a self, call: Judged<'a>) -> BoxFuture<'a, io::Result<()>>;
+
+    /// A call was refused. Nothing happened, so nothing depends on whether this works.
+    fn refused<'a>(&'a self, call: Judged<'a>) -> BoxFuture<'a, io::Result<()>>;
 
     /// A call has its result, whether it ran or not.
     fn finished<'a>(
@@ -23,9 +26,9 @@ pub trait Journal: Send + Sync {
     ) -> BoxFuture<'a, io::Result<()>>;
 }
 
-/// A call that is about to start.
+/// A call about which was decided.
 #[derive(Debug, Clone, Copy)]
-pub struct Started<'a> {
+pub struct Judged<'a> {
     /// In which session.
     pub session: &'a SessionId,
     /// Which call.
@@ -36,6 +39,6 @@ pub struct Started<'a> {
     pub input: &'a Value,
     /// What it is going to do.
     pub effects: &'a Effects,
-    /// Why it may.
+    /// Why it may, or may not.
     pub decision: &'a Decision,
 }

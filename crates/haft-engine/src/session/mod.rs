@@ -12,7 +12,7 @@ mod journal; //   what lasts of a call
 
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
-pub use journal::{Journal, Started};
+pub use journal::{Journal, Judged};
 pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};
 pub use state::{Explanation, Session, SessionError, SessionOptions};

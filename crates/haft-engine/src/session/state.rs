@@ -127,13 +127,15 @@ impl Session {
         if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
             rules.allow.push((read_below(&results), Origin::Session));
         }
-        let bases = Bases { workspace: workspace.clone(), home: options.home.clone() };
+        // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
+        let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
+        let bases = Bases { workspace: workspace.clone(), home };
         let policy = Policy::compile(rules, &bases).map_err(SessionError::Rules)?;
         let toolset = match &options.toolset {
             Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
             None => None,
         };
-        let pools = Mutex::new(PoolBuilder::new(engine.sources().iter().cloned()));
+        let pools = Mutex::new(engine.pools());
         let state = State {
             mode: options.mode,
             base: Arc::new(PathBase { cwd, home: options.home.clone() }),

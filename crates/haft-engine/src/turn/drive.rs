@@ -221,7 +221,7 @@ impl<'t> Turn<'t> {
         if self.stopped {
             return None;
         }
-        let slot = self.scheduled[self.scheduler.next()?];
+        let slot = self.scheduled[self.scheduler.start()?];
         let prepared = self.slots[slot].waiting.take()?;
         Some((slot, Work::Run(prepared)))
     }

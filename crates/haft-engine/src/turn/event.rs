@@ -42,6 +42,15 @@ pub enum Event {
         /// Why it may.
         decision: Arc<Decision>,
     },
+    /// The policy, or whoever was asked, said no.
+    Refused {
+        /// Which call.
+        call: CallId,
+        /// The tool's name in the pool.
+        tool: String,
+        /// Why it may not.
+        decision: Arc<Decision>,
+    },
     /// It has something to say.
     Progress {
         /// Which call.
@@ -91,6 +100,10 @@ impl Events {
         let progress = Arc::new(AtomicUsize::new(0));
         let listener = Listener { events: tx, progress: progress.clone() };
         (Events(Some(Arc::new(listener))), EventStream { events: rx, progress })
+    }
+
+    pub(crate) fn are_watched(&self) -> bool {
+        self.0.is_some()
     }
 
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {

@@ -27,7 +27,7 @@ fn session(workspace: &Workspace) -> Session {
 fn check(call: Call, expected: Result<&str, FaultKind>) -> String {
     let workspace = Workspace::new("");
     let session = session(&workspace);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let result = runtime.block_on(session.call(call));
     let text = result.text();
     match expected {

@@ -6,7 +6,7 @@ use haft_engine::{
     policy::{Answer, Asker, Question},
     pool::LiveSource,
     result::ToolResult,
-    session::{Journal, Started},
+    session::{Journal, Judged},
     turn::{After, Before, CallFacts, Hook, Kernel, KernelCx},
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
@@ -56,9 +56,13 @@ async fn a_hook_may_stop_a_call_and_add_words() {
 struct Book(Probe, bool);
 
 impl Journal for Book {
-    fn started<'a>(&'a self, call: Started<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn started<'a>(&'a self, call: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
         self.0.note(format!("started {} {}", call.call, call.effects));
         Box::pin(async { if self.1 { Ok(()) } else { Err(io::Error::other("disk full")) } })
+    }
+    fn refused<'a>(&'a self, call: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(format!("refused {} {:?}", call.call, call.decision.verdict));
+        Box::pin(async { Ok(()) })
     }
     fn finished<'a>(&'a self, _: &'a SessionId, result: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
         self.0.note(format!("finished {} {:?}", result.call, kind(result)));
@@ -73,7 +77,9 @@ async fn the_journal_is_written_before_and_after_every_call() {
     let engine = haft_testkit::engine(&workspace).tool(sleeping(&probe)).journal(Book(probe.clone(), true));
     let session = begin(engine, &workspace);
     session.turn(vec![call("1", "Sleep", json!({ "ms": 0 })), call("2", "Slip", json!({}))]).await;
+    session.call(call("3", "Sleep", json!({ "ms": 0, "writes": "/elsewhere" }))).await;
     let notes = probe.notes();
+    assert!(notes.contains(&"refused 3 Ask".to_owned()), "{notes:?}");
     assert!(notes.contains(&"finished 2 Some(UnknownTool)".to_owned()), "{notes:?}");
     let of_1: Vec<&String> = notes.iter().filter(|note| note.contains('1')).collect();
     assert_eq!(of_1, ["started 1 touches nothing", "+1", "-1", "finished 1 None"]);

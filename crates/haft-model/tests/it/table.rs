@@ -56,6 +56,7 @@ fn replied(tool: &str, blocks: impl IntoIterator<Item = Block>) -> ToolResult {
         observation: None,
         actions: Vec::new(),
         messages: Vec::new(),
+        view: None,
         meta: Meta::default(),
     }
 }
@@ -69,6 +70,7 @@ fn huge() -> ToolResult {
     ToolResult {
         data: Some(json!({ "rows": vec!["only for programs"; 1000] })),
         messages: vec!["The file changed since you read it.".to_owned(), String::new()],
+        view: None,
         meta: Meta { truncated: Some(truncated), ..Meta::default() },
         ..replied("Bash", [text("first lines\n… 4 MB hidden, whole in /state/results/1.txt …\nlast lines")])
     }

@@ -42,7 +42,7 @@ impl Timeline {
                     track.finished = now;
                 }
             }
-            Event::Progress { .. } | Event::Retrying { .. } => {}
+            Event::Refused { .. } | Event::Progress { .. } | Event::Retrying { .. } => {}
         }
     }
 

@@ -18,16 +18,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Reply, Spec};
+use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, Spec, View};
 
 pub(crate) use foresee::Prepared;
 pub use retry::Retry;
 
 use crate::{
-    policy::{self, Permit},
+    policy::{self, Decision, Permit},
     pool::{Entry, Pool},
     result::{Meta, ToolResult, from_fault, from_reply},
-    session::{CallHost, Session, Started},
+    session::{CallHost, Judged, Session},
     turn::{After, Before, Call, CallFacts, Event, Events, Interrupt, Kernel},
 };
 
@@ -80,7 +80,7 @@ pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Box<Prepared<'_>>) -> Ende
     let outcome = attempt(&cx, &mut prepared, &mut meta.attempts).await;
     meta.duration_us = micros(started.elapsed());
     let has_begun = meta.attempts > 0;
-    let mut ended = compose(&mut prepared, outcome, meta);
+    let mut ended = compose(&cx, &mut prepared, outcome, meta);
     if has_begun {
         look_back(&cx, &prepared, &mut ended.result).await;
     }
@@ -113,15 +113,7 @@ async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result
         }
     }
     if let Some(journal) = cx.session.engine().journal() {
-        let started = Started {
-            session: cx.session.id(),
-            call: &prepared.call,
-            tool: prepared.entry.name(),
-            input: &prepared.input,
-            effects: &prepared.effects,
-            decision: permit.decision(),
-        };
-        journal.started(started).await.map_err(unrecorded)?;
+        journal.started(cx.judged(prepared, permit.decision())).await.map_err(unrecorded)?;
     }
     cx.events.send(|| Event::Started {
         call: prepared.call.clone(),
@@ -147,11 +139,38 @@ async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Resul
     let asker = cx.session.engine().asker();
     let permit =
         policy::permit(cx.session.policy(), cx.session.grants(), asker, asked, &request, tool_cx.token());
-    permit.await.map_err(|refused| refused.fault)
+    match permit.await {
+        Ok(permit) => Ok(permit),
+        // Boxed: refusals are rare, and their state should not make every call's larger.
+        Err(refused) => Err(Box::pin(refuse_permit(cx, prepared, *refused)).await),
+    }
+}
+
+async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy::Refused) -> Fault {
+    let policy::Refused { decision, mut fault } = refused;
+    if let Some(journal) = cx.session.engine().journal()
+        && let Err(err) = journal.refused(cx.judged(prepared, &decision)).await
+    {
+        fault = fault.with_source(err);
+    }
+    cx.events.send(|| Event::Refused {
+        call: prepared.call.clone(),
+        tool: prepared.entry.name().to_owned(),
+        decision: Arc::new(decision),
+    });
+    fault
 }
 
 /// The shape of the result, and what it changes in the session.
-fn compose(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
+fn compose(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
+    // Drawn only for somebody who looks.
+    let view = cx.events.are_watched().then(|| prepared.view(&outcome)).map(Box::new);
+    let mut ended = shape(prepared, outcome, meta);
+    ended.result.view = view;
+    ended
+}
+
+fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
     let (call, name) = (prepared.call.clone(), std::mem::take(&mut prepared.name));
     match outcome {
         Ok(mut reply) => {
@@ -194,6 +213,17 @@ impl<'t> CallCx<'t> {
     fn tool_cx(&self, prepared: &Prepared<'_>) -> Cx {
         let host = CallHost::new(self.session.clone(), self.events.clone(), &prepared.effects);
         Cx::new(prepared.call.clone(), self.interrupt.token(prepared.entry.tool().spec()), Arc::new(host))
+    }
+
+    fn judged<'a>(&'a self, prepared: &'a Prepared<'_>, decision: &'a Decision) -> Judged<'a> {
+        Judged {
+            session: self.session.id(),
+            call: &prepared.call,
+            tool: prepared.entry.name(),
+            input: &prepared.input,
+            effects: &prepared.effects,
+            decision,
+        }
     }
 
     fn kernel(&self, entry: &Entry) -> Option<&'t dyn Kernel> {
@@ -239,6 +269,17 @@ impl Prepared<'_> {
         let own =
             std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref().map(|bound| bound.describe())));
         own.ok().flatten().unwrap_or_else(|| self.entry.name().to_owned())
+    }
+
+    /// How a person sees what became of it. The tool's own drawing, unless it breaks over it.
+    fn view(&self, outcome: &Result<Reply, Fault>) -> View {
+        let moment = match outcome {
+            Ok(reply) => Moment::Done(reply),
+            Err(fault) if fault.kind() == FaultKind::Denied => Moment::Refused(fault),
+            Err(fault) => Moment::Failed(fault),
+        };
+        let own = std::panic::catch_unwind(AssertUnwindSafe(|| self.entry.tool().view(&self.input, moment)));
+        own.unwrap_or_else(|_| View::general(self.entry.name(), moment))
     }
 
     fn facts(&self) -> CallFacts<'_> {

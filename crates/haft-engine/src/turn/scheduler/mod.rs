@@ -20,7 +20,7 @@ use haft_tool::{Access, Effects};
 pub type CallIndex = usize;
 
 /// Decides what may start. Feed it with [`push`](Scheduler::push) and [`finish`](Scheduler::finish), ask
-/// [`next`](Scheduler::next).
+/// [`start`](Scheduler::start).
 #[derive(Debug)]
 pub struct Scheduler {
     cap: usize,
@@ -96,7 +96,7 @@ impl Scheduler {
     }
 
     /// A call that may start now; it counts as running from here on. Ask until there is none.
-    pub fn next(&mut self) -> Option<CallIndex> {
+    pub fn start(&mut self) -> Option<CallIndex> {
         if self.running >= self.cap {
             return None;
         }

@@ -27,7 +27,7 @@ fn waves(turn: &str, cap: usize) -> String {
     scheduler.close();
     let mut shown = Vec::new();
     loop {
-        let wave: Vec<CallIndex> = std::iter::from_fn(|| scheduler.next()).collect();
+        let wave: Vec<CallIndex> = std::iter::from_fn(|| scheduler.start()).collect();
         if wave.is_empty() {
             return shown.join(" ");
         }
@@ -92,14 +92,14 @@ fn while_the_model_writes_only_reads_start() {
     for call in ["W a", "R b", "R a", "?"] {
         scheduler.push(&effects(call));
     }
-    assert_eq!(std::iter::from_fn(|| scheduler.next()).collect::<Vec<_>>(), [1]);
+    assert_eq!(std::iter::from_fn(|| scheduler.start()).collect::<Vec<_>>(), [1]);
     scheduler.close();
-    assert_eq!(std::iter::from_fn(|| scheduler.next()).collect::<Vec<_>>(), [0]);
+    assert_eq!(std::iter::from_fn(|| scheduler.start()).collect::<Vec<_>>(), [0]);
     scheduler.finish(0);
-    assert_eq!(std::iter::from_fn(|| scheduler.next()).collect::<Vec<_>>(), [2]);
+    assert_eq!(std::iter::from_fn(|| scheduler.start()).collect::<Vec<_>>(), [2]);
     scheduler.finish(1);
     scheduler.finish(2);
-    assert_eq!(std::iter::from_fn(|| scheduler.next()).collect::<Vec<_>>(), [3]);
+    assert_eq!(std::iter::from_fn(|| scheduler.start()).collect::<Vec<_>>(), [3]);
 }
 
 /// What a turn may cost: the number of edges must grow with the calls, not with their pairs.
@@ -186,7 +186,7 @@ proptest! {
             let mut expected: Vec<CallIndex> =
                 (0..pushed).filter(|index| !done[*index] && !running.contains(index) && may_start(*index)).collect();
             expected.truncate(cap - running.len());
-            let started: Vec<CallIndex> = std::iter::from_fn(|| scheduler.next()).collect();
+            let started: Vec<CallIndex> = std::iter::from_fn(|| scheduler.start()).collect();
             prop_assert_eq!(&started, &expected);
             running.extend(started);
         }

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Limit, Reply, Spec, Tool};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Limit, Reply, Spec, Tool, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -140,7 +140,11 @@ impl Page {
             }
             _ => format!("{lossy}{}", self.text),
         };
-        Ok(Reply::text(text).note("lines", self.lines))
+        let shown = match self.lines {
+            0 => format!("{} is empty", path.display()),
+            lines => format!("{lines} lines of {}, from line {first}", path.display()),
+        };
+        Ok(Reply::text(text).note("lines", self.lines).drawn(View::text(shown)))
     }
 }
 

@@ -8,10 +8,8 @@ use std::{
     collections::BTreeMap, fmt::Display, fs, io::ErrorKind, num::NonZeroUsize, ops::Range, path::Path,
 };
 
-use haft_engine::{
-    policy::{Mode, Origin, Rules},
-    pool::nearest,
-};
+use haft_engine::policy::{Mode, Origin, Rules};
+use haft_schema::nearest;
 use serde::Deserialize;
 use toml::{Spanned, de::DeTable};
 
@@ -152,7 +150,7 @@ impl File<'_> {
             let word: &str = key.get_ref();
             if !known.contains(&word) {
                 let at = if name.is_empty() { String::new() } else { format!(" in [{name}]") };
-                let advice = match nearest(word, known.iter().copied(), 1).first() {
+                let advice = match nearest(word, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are {}", known.join(", ")),
                 };

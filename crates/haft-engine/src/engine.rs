@@ -71,6 +71,7 @@ impl Engine {
             tools: Vec::new(),
             kernel: Vec::new(),
             rules: Rules::default(),
+            gates: PoolBuilder::new([]),
             toolsets: Vec::new(),
             asker: Arc::new(Nobody),
             hooks: Vec::new(),
@@ -171,6 +172,7 @@ pub struct EngineBuilder {
     tools: Vec<SharedTool>,
     kernel: Vec<Arc<dyn Kernel>>,
     rules: Rules,
+    gates: PoolBuilder,
     toolsets: Vec<(String, Vec<String>)>,
     asker: Arc<dyn Asker>,
     hooks: Vec<Arc<dyn Hook>>,
@@ -195,6 +197,18 @@ impl EngineBuilder {
     /// Adds a source. Of two tools of one name, that of the earlier source wins.
     pub fn source(mut self, source: impl Source + 'static) -> EngineBuilder {
         self.sources.push(Arc::new(source));
+        self
+    }
+
+    /// Offers tools only while a condition holds: `.gate("Browser*", "no display", || has_display())`. Names may have
+    /// `*` in them. It is asked once a turn and should be cheap.
+    pub fn gate(
+        mut self,
+        tools: impl Into<String>,
+        why: impl Into<String>,
+        is_open: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> EngineBuilder {
+        self.gates = self.gates.gate(tools, why, is_open);
         self
     }
 
@@ -267,8 +281,10 @@ impl EngineBuilder {
         let results = self
             .results
             .unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
+        let mut pools = self.gates;
+        sources.into_iter().for_each(|source| pools.add(source));
         Ok(Engine(Arc::new(Inner {
-            pools: Mutex::new(PoolBuilder::new(sources)),
+            pools: Mutex::new(pools),
             kernel,
             rules: self.rules,
             toolsets,

@@ -43,5 +43,6 @@ mod pattern; //    the shortest text that a simple pattern matches
 
 pub use checker::{Checked, Checker, SchemaError};
 pub use coerce::Coercion;
+pub use nearest::{Letters, nearest};
 pub use parse::{SyntaxError, parse};
 pub use violation::{Violation, Violations};

@@ -4,14 +4,9 @@
 //! case and separators are ignored, the part after the server is also compared alone, and only what is plausibly meant
 //! is offered: a wrong suggestion costs a turn.
 
-use std::mem;
+use haft_schema::Letters;
 
 use super::names;
-
-/// Names are at most 64 long, so nothing near one is longer than this. It bounds what a hostile name can cost.
-const LONGEST: usize = 96;
-/// A name inside another says little if it is shorter than this.
-const TELLING: usize = 4;
 
 /// The names that are most like `wanted`, best first, at most `most`. Of equally good ones the first comes first.
 ///
@@ -47,73 +42,6 @@ impl Wanted {
         let both = self.tail.as_ref().and_then(|wanted| wanted.distance(&tail));
         [whole, alone, both.map(|distance| distance + 1)].into_iter().flatten().min()
     }
-}
-
-/// Letters and digits of a name, in lower case.
-struct Letters {
-    chars: Vec<char>,
-    /// A bit for each that occurs; rare ones share bits.
-    set: u64,
-}
-
-impl Letters {
-    fn of(name: &str) -> Letters {
-        let chars = name.chars().filter(|ch| ch.is_alphanumeric()).flat_map(char::to_lowercase);
-        let chars: Vec<char> = chars.take(LONGEST).collect();
-        let set = chars.iter().fold(0, |set, ch| set | 1 << (u32::from(*ch) % u64::BITS));
-        Letters { chars, set }
-    }
-
-    /// How far apart two names are, if one can be meant by the other.
-    fn distance(&self, name: &Letters) -> Option<usize> {
-        let longer = self.chars.len().max(name.chars.len());
-        let limit = (longer / 3).max(1);
-        // Each edit brings or takes at most one letter, which a look at the sets tells for nearly all names.
-        let different = (self.set & !name.set).count_ones().max((name.set & !self.set).count_ones());
-        if different as usize <= limit
-            && let Some(edits) = edits(&self.chars, &name.chars, limit)
-            && edits < longer
-        {
-            return Some(edits);
-        }
-        let (short, long) = if self.chars.len() < name.chars.len() { (self, name) } else { (name, self) };
-        let is_inside = short.chars.len() >= TELLING && short.set & !long.set == 0 && long.contains(short);
-        // After every near miss: one name inside another is a weaker sign.
-        is_inside.then(|| LONGEST + long.chars.len() - short.chars.len())
-    }
-
-    fn contains(&self, part: &Letters) -> bool {
-        self.chars.windows(part.chars.len()).any(|window| window == part.chars)
-    }
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that make one of the other, if at most `limit`.
-fn edits(from: &[char], to: &[char], limit: usize) -> Option<usize> {
-    if from.len().abs_diff(to.len()) > limit {
-        return None;
-    }
-    let mut before_last = vec![0; to.len() + 1];
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    let mut row = Vec::with_capacity(to.len() + 1);
-    for (i, &ch) in from.iter().enumerate() {
-        row.clear();
-        row.push(i + 1);
-        for (j, &other) in to.iter().enumerate() {
-            let replaced = last[j] + usize::from(ch != other);
-            let mut best = replaced.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && ch == to[j - 1] && from[i - 1] == other {
-                best = best.min(before_last[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        // A swap reaches back two rows, so one bad row alone proves nothing.
-        if row.iter().chain(&last).all(|edits| *edits > limit) {
-            return None;
-        }
-        mem::swap(&mut before_last, &mut last);
-        mem::swap(&mut last, &mut row);
-    }
-    last.last().copied().filter(|edits| *edits <= limit)
 }
 
 #[cfg(test)]

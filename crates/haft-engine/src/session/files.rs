@@ -12,11 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use haft_schema::nearest;
 use haft_tool::{Fault, Files, Refusal};
 use rustix::fs::OFlags;
 
 use super::locate::locate;
-use crate::pool::nearest;
 
 /// File access for one call: what its effects declared, at the places that were judged.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Files for DeclaredFiles {
 fn nearest_name(parent: &Path, name: &str) -> Option<String> {
     let entries = fs::read_dir(parent).ok()?.take(2_000).flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    nearest(name, names.iter().map(String::as_str), 1).first().map(|near| (*near).to_owned())
+    nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// What a descriptor really is, asked of the kernel.

@@ -160,7 +160,8 @@ impl Session {
 
     /// Runs all calls of one model message. There is exactly one result per call, in the order of the calls.
     ///
-    /// Calls that do not conflict run together. Nothing here fails: what goes wrong is a result.
+    /// Calls that do not conflict run together. Nothing here fails: what goes wrong is a result. Needs a tokio runtime
+    /// with its clock enabled.
     pub async fn turn(&self, calls: Vec<Call>) -> Vec<ToolResult> {
         let interrupt = self.fresh_interrupt();
         drive(self, Feed::Complete(calls), &Events::default(), &interrupt).await

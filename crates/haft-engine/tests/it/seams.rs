@@ -147,6 +147,15 @@ async fn a_kernel_tool_sees_the_pool() {
 }
 
 #[tokio::test]
+async fn a_closed_gate_takes_a_tool_away_and_says_why() {
+    let workspace = Workspace::new("");
+    let engine = haft_testkit::engine(&workspace).tool(sized()).gate("Siz*", "the ruler is lost", || false);
+    let result = begin(engine, &workspace).call(call("1", "Sized", json!({ "bytes": 1 }))).await;
+    assert_eq!(kind(&result), Some(FaultKind::UnknownTool));
+    assert!(result.text().contains("the ruler is lost"), "{}", result.text());
+}
+
+#[tokio::test]
 async fn a_source_that_changes_is_seen_in_the_next_turn() {
     let workspace = Workspace::new("");
     let source = Arc::new(LiveSource::new("plugins"));

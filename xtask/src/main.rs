@@ -1,2 +1,47 @@
-//! The project's own chores.
-fn main() {}
+//! The project's own chores: `cargo xtask` lists them, a file each.
+
+#![expect(clippy::disallowed_methods, reason = "chores start cargo")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who started them")]
+
+mod tidy; //       do the invariants of ARCHITECTURE.md hold?
+mod fuzz; //       strangers' bytes against what reads them
+mod bench; //      is the engine as quick as its budgets say?
+mod new_tool; //   the file of a new tool, and its two lines
+mod repository; // what is where, and what cargo knows about it
+mod rust_text; //  Rust, as far as chores need to read it
+
+use std::{env, process::ExitCode};
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+The chores of haft.
+
+  cargo xtask tidy                                    checks the invariants of ARCHITECTURE.md
+  cargo xtask fuzz [--seconds N] [--install] [TARGET…]  builds and runs fuzz targets, 15 seconds each
+  cargo xtask bench [--check]                         benches of the engine against their budgets
+  cargo xtask new-tool NAME                           crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    chore(&words).unwrap_or_else(|err| {
+        eprintln!("xtask: {err:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn chore(words: &[&str]) -> Result<ExitCode> {
+    match words {
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        ["tidy"] => tidy::run(),
+        ["fuzz", options @ ..] => fuzz::run(options),
+        ["bench"] => bench::run(false),
+        ["bench", "--check"] => bench::run(true),
+        ["new-tool", name] => new_tool::run(name),
+        _ => bail!("`{}` is no chore\n\n{HELP}", words.join(" ")),
+    }
+}

@@ -17,10 +17,10 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 The chores of haft.
 
-  cargo xtask tidy                                    checks the invariants of ARCHITECTURE.md
-  cargo xtask fuzz [--seconds N] [--install] [TARGET…]  builds and runs fuzz targets, 15 seconds each
-  cargo xtask bench [--check]                         benches of the engine against their budgets
-  cargo xtask new-tool NAME                           crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
+  cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
+  cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
+  cargo xtask bench [--check]                            benches of the engine against their budgets
+  cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();

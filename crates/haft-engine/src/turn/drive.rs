@@ -3,7 +3,7 @@
 //! The same loop serves a message that is complete and one that the model still writes. It owns the running calls and
 //! polls them itself: no task is spawned per call, and dropping the loop drops them all.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, task::Poll};
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use haft_tool::{BoxFuture, Fault};
@@ -53,11 +53,23 @@ pub(crate) async fn drive(
         if locating.is_none() {
             locating = turn.prepare();
         }
+        let mut at_once = false;
         while let Some((slot, work)) = turn.next() {
-            running.push(perform(cx, slot, work));
+            // Most calls that need nothing from outside end at their first poll, and need no place among the running.
+            let mut call = perform(cx, slot, work);
+            match futures::poll!(&mut call) {
+                Poll::Ready((slot, ended)) => {
+                    turn.end(slot, ended);
+                    at_once = true;
+                }
+                Poll::Pending => running.push(call),
+            }
         }
         if live.is_none() && locating.is_none() && running.is_empty() && turn.is_settled() {
             break;
+        }
+        if at_once && !interrupt.is_triggered() {
+            continue; // What had to wait for those may be prepared now.
         }
         tokio::select! {
             biased;

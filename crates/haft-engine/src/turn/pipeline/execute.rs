@@ -1,6 +1,6 @@
 //! Step 6: the call itself, with time-out, cancellation, retry and panics caught.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, task::Poll, time::Duration};
 
 use futures::FutureExt;
 use haft_tool::{Bound, BoxFuture, Cx, Fault, FaultKind, Reply};
@@ -69,6 +69,10 @@ async fn within_limits(
     let name = prepared.entry.name();
     let caught = AssertUnwindSafe(body).catch_unwind();
     tokio::pin!(caught);
+    // A call that never waits costs no clock.
+    if let Poll::Ready(ended) = futures::poll!(&mut caught) {
+        return ended.unwrap_or_else(|panic| Err(panic_fault(name, panic)));
+    }
     let limit = call_cx.time_limit(prepared.entry.tool().spec());
     let stopped = tokio::select! {
         biased;

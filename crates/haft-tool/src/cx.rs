@@ -113,6 +113,9 @@ pub trait Files: Send + Sync {
     fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault>;
     /// The names in a directory, in no order, with what each is (links are not followed).
     fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault>;
+    /// Replaces a regular file in one step, or makes it and its parents. Mode and owner stay; whoever reads meanwhile
+    /// sees the old content or the new.
+    fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault>;
 }
 
 /// What stands behind a [`Cx`]. Implemented by the engine, and by [`NoHost`] for tests of a tool alone.
@@ -240,6 +243,9 @@ impl Files for NoHost {
         Err(no_files(path))
     }
     fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
+        Err(no_files(path))
+    }
+    fn write(&self, path: &Path, _: &[u8]) -> Result<(), Fault> {
         Err(no_files(path))
     }
 }

@@ -6,40 +6,37 @@
 
 use std::{
     fmt::Write,
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{self, File, Metadata},
     io,
-    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
 
 use haft_schema::nearest;
-use haft_tool::{Fault, Files, Refusal};
-use rustix::fs::OFlags;
+use haft_tool::{Access, Fault, Files, Refusal};
+use rustix::{fs::OFlags, io::Errno};
 
-use super::locate::locate;
+use super::{beneath, locate::locate};
 
 /// File access for one call: what its effects declared, at the places that were judged.
 #[derive(Debug)]
 pub(crate) struct DeclaredFiles {
-    readable: Vec<PathBuf>,
+    places: Vec<(PathBuf, Access)>,
     workspace: PathBuf,
 }
 
 impl DeclaredFiles {
-    /// The places may be read whether the call declared to read or to write them: who may write may look first.
-    pub(crate) fn new(readable: Vec<PathBuf>, workspace: &Path) -> DeclaredFiles {
-        DeclaredFiles { readable, workspace: workspace.to_owned() }
+    pub(crate) fn new(places: Vec<(PathBuf, Access)>, workspace: &Path) -> DeclaredFiles {
+        DeclaredFiles { places, workspace: workspace.to_owned() }
     }
 
-    /// Refuses a real place that the call did not declare.
-    fn permit(&self, path: &Path, real: &Path) -> Result<(), Fault> {
-        if self.readable.iter().any(|place| real.starts_with(place)) {
-            return Ok(());
-        }
-        Err(Fault::denied(
-            Refusal::Boundary,
-            format!("{} is not what this call was permitted to touch", path.display()),
-        ))
+    /// The real place, if the call declared it. Who may write may look first; not the other way round.
+    fn place(&self, path: &Path, access: Access) -> Result<PathBuf, Fault> {
+        let real = locate(path).map_err(|err| Fault::io("find", path, err))?;
+        let covers = |(place, declared): &(PathBuf, Access)| {
+            real.starts_with(place) && (access == Access::Read || *declared == Access::Write)
+        };
+        if self.places.iter().any(covers) { Ok(real) } else { Err(not_permitted(path)) }
     }
 
     /// A file that is not there, and perhaps the one that was meant. Only names inside the workspace are told: others
@@ -55,23 +52,16 @@ impl DeclaredFiles {
         }
         fault
     }
-
-    fn place(&self, path: &Path) -> Result<PathBuf, Fault> {
-        let real = locate(path).map_err(|err| Fault::io("find", path, err))?;
-        self.permit(path, &real)?;
-        Ok(real)
-    }
 }
 
 impl Files for DeclaredFiles {
     fn open(&self, path: &Path) -> Result<File, Fault> {
-        let real = self.place(path)?;
+        let real = self.place(path, Access::Read)?;
         let cannot = |err| Fault::io("read", path, err);
-        // Non-blocking, so that opening a FIFO returns; no terminal becomes ours; the last link was resolved already.
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-        let file = match OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&real) {
+        // Non-blocking, so that opening a FIFO returns; no terminal becomes ours.
+        let file = match beneath::open(&real, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Err(self.missing(path, &real, err)),
-            opened => opened.map_err(cannot)?,
+            opened => opened.map_err(|err| swapped_or(path, err, cannot))?,
         };
         let metadata = file.metadata().map_err(cannot)?;
         if metadata.is_dir() {
@@ -80,22 +70,27 @@ impl Files for DeclaredFiles {
         if !metadata.is_file() {
             return Err(cannot(io::Error::other("it is not a regular file")));
         }
-        self.permit(path, &opened(&file).map_err(cannot)?)?;
         Ok(file)
     }
 
     fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault> {
-        match fs::symlink_metadata(self.place(path)?) {
-            Ok(metadata) => Ok(Some(metadata)),
+        let cannot = |err| Fault::io("look at", path, err);
+        match beneath::open(&self.place(path, Access::Read)?, OFlags::PATH) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(err) => Err(Fault::io("look at", path, err)),
+            opened => {
+                let file = opened.map_err(|err| swapped_or(path, err, cannot))?;
+                file.metadata().map(Some).map_err(cannot)
+            }
         }
     }
 
     fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
         let cannot = |err| Fault::io("list", path, err);
+        let directory = beneath::open(&self.place(path, Access::Read)?, OFlags::RDONLY | OFlags::DIRECTORY)
+            .map_err(|err| swapped_or(path, err, cannot))?;
         let mut found = Vec::new();
-        for entry in fs::read_dir(self.place(path)?).map_err(cannot)? {
+        // Through the descriptor: what is listed is what was opened.
+        for entry in fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd())).map_err(cannot)? {
             let entry = entry.map_err(cannot)?;
             match entry.metadata() {
                 Ok(metadata) => found.push((PathBuf::from(entry.file_name()), metadata)),
@@ -106,6 +101,24 @@ impl Files for DeclaredFiles {
         }
         Ok(found)
     }
+
+    fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault> {
+        let real = self.place(path, Access::Write)?;
+        let cannot = |err| Fault::io("write", path, err);
+        beneath::replace(&real, content).map_err(|err| swapped_or(path, err, cannot))
+    }
+}
+
+/// A link where there was none when the call was judged: somebody swapped it.
+fn swapped_or(path: &Path, err: io::Error, otherwise: impl FnOnce(io::Error) -> Fault) -> Fault {
+    if Errno::from_io_error(&err) == Some(Errno::LOOP) { not_permitted(path) } else { otherwise(err) }
+}
+
+fn not_permitted(path: &Path) -> Fault {
+    Fault::denied(
+        Refusal::Boundary,
+        format!("{} is not what this call was permitted to touch", path.display()),
+    )
 }
 
 /// Looks only at so many names: a hint is not worth more.
@@ -115,11 +128,6 @@ fn nearest_name(parent: &Path, name: &str) -> Option<String> {
     nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// What a descriptor really is, asked of the kernel.
-fn opened(file: &File) -> io::Result<PathBuf> {
-    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::{io::Read, os::unix::fs::symlink};
@@ -127,7 +135,7 @@ mod tests {
     use super::*;
 
     fn door(path: &Path) -> DeclaredFiles {
-        DeclaredFiles::new(vec![locate(path).unwrap()], Path::new("/nowhere"))
+        DeclaredFiles::new(vec![(locate(path).unwrap(), Access::Read)], Path::new("/nowhere"))
     }
 
     #[test]
@@ -154,6 +162,17 @@ mod tests {
         fs::remove_file(&mine).unwrap();
         symlink(&other, &mine).unwrap();
         assert_eq!(door.open(&mine).unwrap_err().refusal(), Some(Refusal::Boundary));
+    }
+
+    #[test]
+    fn what_was_declared_to_be_read_is_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let mine = dir.path().join("mine");
+        fs::write(&mine, "hello").unwrap();
+        assert_eq!(door(&mine).write(&mine, b"bye").unwrap_err().refusal(), Some(Refusal::Boundary));
+        let writable = DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path());
+        writable.write(&mine, b"bye").unwrap();
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "bye");
     }
 
     #[test]

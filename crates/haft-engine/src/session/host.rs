@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use haft_tool::{CallId, Effects, Files, Host, Progress, SessionFacts};
+use haft_tool::{Access, CallId, Effects, Files, Host, Progress, SessionFacts};
 use serde_json::Value;
 
 use super::{Session, files::DeclaredFiles};
@@ -13,12 +13,13 @@ pub(crate) struct CallHost {
     session: Session,
     events: Events,
     /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
-    places: Vec<PathBuf>,
+    places: Vec<(PathBuf, Access)>,
 }
 
 impl CallHost {
     pub(crate) fn new(session: Session, events: Events, effects: &Effects) -> CallHost {
-        let places = effects.paths().iter().map(|effect| effect.place().to_owned()).collect();
+        let places =
+            effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
         CallHost { session, events, places }
     }
 }

@@ -6,6 +6,7 @@
 mod state; //     the session itself
 mod locate; //    what a path really is
 mod files; //     the one door to the file system
+mod beneath; //   opening the file that was judged, and no other
 mod host; //      what stands behind a running call
 mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call

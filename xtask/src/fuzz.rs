@@ -138,7 +138,7 @@ impl Fuzzer {
         command.arg(format!("-max_total_time={seconds}"));
         command.arg(format!("-dict={}", dictionary(&fuzz, target).display()));
         command.args(["-max_len=2048", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]);
-        command.arg("-print_final_stats=1");
+        command.args(["-print_funcs=0", "-print_final_stats=1"]);
         Ok(command)
     }
 }

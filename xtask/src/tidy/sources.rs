@@ -78,8 +78,7 @@ pub(super) fn wire_words(tree: &Tree) -> Vec<Violation> {
         let text = without_comments(&source.text);
         for word in WIRE_WORDS {
             let problem = format!("`{word}` is JSON of a wire, which only haft-model and haft-mcp know");
-            let lines = lines_with(without_tests(&text), word).into_iter();
-            found.extend(lines.map(|line| Violation::new(&*source.file, line, &*problem)));
+            found.extend(at(source, &lines_with(without_tests(&text), word), &problem));
         }
     }
     found
@@ -88,12 +87,12 @@ pub(super) fn wire_words(tree: &Tree) -> Vec<Violation> {
 /// The lint denies it, and this sees who allows it again.
 pub(super) fn no_unsafe(tree: &Tree) -> Vec<Violation> {
     let elsewhere = tree.sources.iter().filter(|source| !source.file.starts_with("crates/haft-shell/"));
-    let lines = |source: &Source| {
-        let file = source.file.clone();
-        let place = move |line| Violation::new(&*file, line, "`unsafe` is for crates/haft-shell alone");
-        lines_with(&source.code, "unsafe").into_iter().map(place).collect::<Vec<_>>()
-    };
-    elsewhere.flat_map(lines).collect()
+    let problem = "`unsafe` is for crates/haft-shell alone";
+    elsewhere.flat_map(|source| at(source, &lines_with(&source.code, "unsafe"), problem)).collect()
+}
+
+fn at(source: &Source, lines: &[usize], problem: &str) -> Vec<Violation> {
+    lines.iter().map(|line| Violation::new(&*source.file, *line, problem)).collect()
 }
 
 pub(super) fn short_files(tree: &Tree) -> Vec<Violation> {

@@ -14,6 +14,7 @@ mod ask; //       the person at the terminal
 mod watch; //     running calls, watched, until they end or Ctrl-C
 mod wire; //      results and events as JSON
 mod draw; //      text for people: tables, views, colours
+mod memory; //    what a named session knows from run to run
 mod out; //       stdout and stderr
 mod commands; //  a file each
 

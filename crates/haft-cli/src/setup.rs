@@ -6,6 +6,7 @@ use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
     policy::{Mode, Origin, Rules},
     result::FileStore,
+    session::Memory,
 };
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
@@ -14,6 +15,7 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
+    memory,
     out::Talk,
     place::{self, Place},
     settings::Settings,
@@ -93,7 +95,28 @@ impl Setup {
 
     /// The session that was asked for, on an engine.
     pub(crate) fn session(&self, engine: &Engine) -> anyhow::Result<Session> {
-        begin(engine, self.session_options())
+        begin(engine, self.resumed_options()?)
+    }
+
+    /// How that session begins if it goes on from an earlier run.
+    pub(crate) fn resumed_options(&self) -> anyhow::Result<SessionOptions> {
+        Ok(SessionOptions { memory: self.recall()?, ..self.session_options() })
+    }
+
+    /// What a session that was named knows from before. Nobody comes back to one that was not.
+    fn recall(&self) -> anyhow::Result<Memory> {
+        match &self.options.session {
+            Some(id) => memory::recall(id),
+            None => Ok(Memory::default()),
+        }
+    }
+
+    /// Keeps what a session that was named knows now.
+    pub(crate) fn remember(&self, session: &Session) -> anyhow::Result<()> {
+        match &self.options.session {
+            Some(id) => memory::remember(id, &session.memory()),
+            None => Ok(()),
+        }
     }
 
     /// How that session begins.
@@ -108,6 +131,7 @@ impl Setup {
             caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
             rules: self.settings.rules.clone().and(self.flag_rules()),
             toolset: None,
+            memory: Memory::default(),
         }
     }
 

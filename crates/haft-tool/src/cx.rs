@@ -6,6 +6,7 @@
 use std::{
     fmt,
     fs::{File, Metadata},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -114,8 +115,33 @@ pub trait Files: Send + Sync {
     /// The names in a directory, in no order, with what each is (links are not followed).
     fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault>;
     /// Replaces a regular file in one step, or makes it and its parents. Mode and owner stay; whoever reads meanwhile
-    /// sees the old content or the new.
+    /// sees the old content or the new. A file that the session has not seen, or that has changed since it did, is not
+    /// replaced.
     fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault>;
+    /// The file as the session last saw it; `None` if it never did.
+    fn seen(&self, path: &Path) -> Result<Option<Stamp>, Fault>;
+    /// Notes that the model is shown a file as it is now.
+    fn see(&self, path: &Path, stamp: Stamp) -> Result<(), Fault>;
+}
+
+/// By what a file is recognised as unchanged, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Its size.
+    pub len: u64,
+    /// When it was changed, in nanoseconds since 1970; negative before.
+    pub modified_ns: i64,
+    /// Which file it is: a replaced one is another.
+    pub inode: u64,
+}
+
+impl Stamp {
+    /// The stamp of a file that was opened.
+    pub fn of(metadata: &Metadata) -> Stamp {
+        let modified_ns =
+            metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
+        Stamp { len: metadata.len(), modified_ns, inode: metadata.ino() }
+    }
 }
 
 /// What stands behind a [`Cx`]. Implemented by the engine, and by [`NoHost`] for tests of a tool alone.
@@ -246,6 +272,12 @@ impl Files for NoHost {
         Err(no_files(path))
     }
     fn write(&self, path: &Path, _: &[u8]) -> Result<(), Fault> {
+        Err(no_files(path))
+    }
+    fn seen(&self, path: &Path) -> Result<Option<Stamp>, Fault> {
+        Err(no_files(path))
+    }
+    fn see(&self, path: &Path, _: Stamp) -> Result<(), Fault> {
         Err(no_files(path))
     }
 }

@@ -52,7 +52,7 @@ mod closure; //  tools without a type of their own
 
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
-pub use cx::{CallId, Caller, Cx, Files, Host, NoHost, Progress, SessionFacts, SessionId};
+pub use cx::{CallId, Caller, Cx, Files, Host, NoHost, Progress, SessionFacts, SessionId, Stamp};
 pub use effects::{
     Access, Class, CommandEffect, Effects, HostEffect, PathEffect, Reversal, StateEffect, overlap,
 };

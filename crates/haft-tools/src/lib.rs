@@ -7,6 +7,7 @@ mod list; //         List: what is in a directory
 mod read; //         Read: the lines of a text file
 mod stat; //         Stat: what is at a path
 mod tool_search; //  ToolSearch: finds tools that are not shown
+mod write; //        Write: a file with this content
 
 use haft_tool::{IntoTool, SharedTool};
 
@@ -14,5 +15,5 @@ pub use tool_search::ToolSearch;
 
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
 pub fn builtin() -> Vec<SharedTool> {
-    vec![list::List.into_tool(), read::Read.into_tool(), stat::Stat.into_tool()]
+    vec![list::List.into_tool(), read::Read.into_tool(), stat::Stat.into_tool(), write::Write.into_tool()]
 }

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Limit, Reply, Spec, Tool, View};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Limit, Reply, Spec, Stamp, Tool, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -55,9 +55,14 @@ impl Tool for Read {
         let (files, cx_inside) = (cx.files(), cx.clone());
         cx.blocking(move || {
             let file = files.open(&input.file_path)?;
+            let cannot = |err| Fault::io("read", &input.file_path, err);
+            // Before the first byte: a change while we read counts as one since.
+            let stamp = Stamp::of(&file.metadata().map_err(cannot)?);
             let first = input.offset.unwrap_or(1);
             let page = Page::read(file, first, input.limit.unwrap_or(MOST_LINES), &cx_inside);
-            page.map_err(|err| Fault::io("read", &input.file_path, err))?.reply(&input.file_path, first)
+            let reply = page.map_err(cannot)?.reply(&input.file_path, first)?;
+            files.see(&input.file_path, stamp)?;
+            Ok(reply)
         })
         .await
     }

@@ -43,6 +43,7 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
     // A thread may still wait for an answer on the terminal; nobody waits for the thread.
     runtime.shutdown_background();
     let (result, decision, interrupted) = made?;
+    setup.remember(&session)?;
 
     let mut out = Out::stdout();
     if setup.options.json {

@@ -51,7 +51,7 @@ fn shapes() -> impl TypedValueParser<Value = Shape> {
 }
 
 pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
-    let mut options = setup.session_options();
+    let mut options = setup.resumed_options()?;
     options.toolset = args.toolset.clone();
     let session: Session = setup::begin(&setup.idle_engine()?, options)?;
     let pool = session.pool();

@@ -79,6 +79,7 @@ fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
         })
         .await
     })?;
+    setup.remember(&session)?;
     let mut out = Out::stdout();
     out.json(&dialect.results(&watched.results))?;
     out.flush()?;
@@ -90,6 +91,7 @@ fn stream(setup: &Setup, args: &Args, input: Input) -> anyhow::Result<Exit> {
     let session = setup.session(&setup.engine()?)?;
     let mut out = Out::stdout();
     let (watched, dialect) = in_runtime(watch_stream(setup, &session, args, input, &mut out))?;
+    setup.remember(&session)?;
     out.json(&last_line(dialect, &watched.results, &session))?;
     out.flush()?;
     Ok(watched.exit())

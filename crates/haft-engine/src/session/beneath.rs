@@ -6,7 +6,7 @@
 
 use std::{
     ffi::OsStr,
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Write},
     os::fd::OwnedFd,
     path::{Component, Path, PathBuf},
@@ -64,9 +64,9 @@ fn is_link(directory: &OwnedFd, name: &OsStr) -> bool {
 }
 
 /// Replaces a file in one step, or makes it and its parents: whoever looks sees the old content or the new, also
-/// after a crash. The mode and, where the system permits, the owner stay. Another name of the file (a hard link) keeps
+/// after a crash. Gives what is there now. The mode and, where the system permits, the owner stay. Another name of the file (a hard link) keeps
 /// the old content.
-pub(super) fn replace(real: &Path, content: &[u8]) -> io::Result<()> {
+pub(super) fn replace(real: &Path, content: &[u8]) -> io::Result<Metadata> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());
     };
@@ -91,8 +91,10 @@ pub(super) fn replace(real: &Path, content: &[u8]) -> io::Result<()> {
         fs::fchmod(file, Mode::from_raw_mode(old.st_mode))?;
     }
     file.sync_all()?;
+    let written = file.metadata()?;
     staged.become_file(name)?;
-    directory.sync_all()
+    directory.sync_all()?;
+    Ok(written)
 }
 
 /// Opens a directory, making those that are missing.

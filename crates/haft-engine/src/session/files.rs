@@ -10,24 +10,27 @@ use std::{
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use haft_schema::nearest;
-use haft_tool::{Access, Fault, Files, Refusal};
+use haft_tool::{Access, Fault, Files, Refusal, Stamp};
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{beneath, locate::locate};
+use super::{Seen, beneath, locate::locate};
+use crate::result::size;
 
 /// File access for one call: what its effects declared, at the places that were judged.
 #[derive(Debug)]
 pub(crate) struct DeclaredFiles {
     places: Vec<(PathBuf, Access)>,
     workspace: PathBuf,
+    seen: Arc<Seen>,
 }
 
 impl DeclaredFiles {
-    pub(crate) fn new(places: Vec<(PathBuf, Access)>, workspace: &Path) -> DeclaredFiles {
-        DeclaredFiles { places, workspace: workspace.to_owned() }
+    pub(crate) fn new(places: Vec<(PathBuf, Access)>, workspace: &Path, seen: Arc<Seen>) -> DeclaredFiles {
+        DeclaredFiles { places, workspace: workspace.to_owned(), seen }
     }
 
     /// The real place, if the call declared it. Who may write may look first; not the other way round.
@@ -105,7 +108,38 @@ impl Files for DeclaredFiles {
     fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault> {
         let real = self.place(path, Access::Write)?;
         let cannot = |err| Fault::io("write", path, err);
-        beneath::replace(&real, content).map_err(|err| swapped_or(path, err, cannot))
+        if let Some(now) = self.metadata(path)?.filter(Metadata::is_file) {
+            believed(path, self.seen.of(&real), Stamp::of(&now))?;
+        }
+        let written = beneath::replace(&real, content).map_err(|err| swapped_or(path, err, cannot))?;
+        self.seen.note(real, Stamp::of(&written));
+        Ok(())
+    }
+
+    fn seen(&self, path: &Path) -> Result<Option<Stamp>, Fault> {
+        Ok(self.seen.of(&self.place(path, Access::Read)?))
+    }
+
+    fn see(&self, path: &Path, stamp: Stamp) -> Result<(), Fault> {
+        self.seen.note(self.place(path, Access::Read)?, stamp);
+        Ok(())
+    }
+}
+
+/// What is replaced must be what the model believes is there.
+fn believed(path: &Path, seen: Option<Stamp>, now: Stamp) -> Result<(), Fault> {
+    let path = path.display();
+    match seen {
+        Some(seen) if seen == now => Ok(()),
+        Some(seen) => Err(Fault::rejected(format!(
+            "{path} has changed since it was read ({} → {}); nothing was written. Read it again, then decide",
+            size(seen.len as usize),
+            size(now.len as usize),
+        ))),
+        None => Err(Fault::rejected(format!(
+            "{path} exists ({}) and has not been read in this session; nothing was written. Read it first",
+            size(now.len as usize),
+        ))),
     }
 }
 
@@ -135,7 +169,7 @@ mod tests {
     use super::*;
 
     fn door(path: &Path) -> DeclaredFiles {
-        DeclaredFiles::new(vec![(locate(path).unwrap(), Access::Read)], Path::new("/nowhere"))
+        DeclaredFiles::new(vec![(locate(path).unwrap(), Access::Read)], Path::new("/nowhere"), Arc::default())
     }
 
     #[test]
@@ -170,9 +204,27 @@ mod tests {
         let mine = dir.path().join("mine");
         fs::write(&mine, "hello").unwrap();
         assert_eq!(door(&mine).write(&mine, b"bye").unwrap_err().refusal(), Some(Refusal::Boundary));
-        let writable = DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path());
-        writable.write(&mine, b"bye").unwrap();
-        assert_eq!(fs::read_to_string(&mine).unwrap(), "bye");
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_as_it_was_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let mine = dir.path().join("mine");
+        let door =
+            DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path(), Arc::default());
+        door.write(&mine, b"first").unwrap();
+        door.write(&mine, b"what we wrote ourselves we have seen").unwrap();
+        fs::write(&mine, "somebody else").unwrap();
+        let fault = door.write(&mine, b"blind").unwrap_err();
+        assert!(fault.message().contains("has changed since it was read"), "{fault}");
+        let file = door.open(&mine).unwrap();
+        door.see(&mine, Stamp::of(&file.metadata().unwrap())).unwrap();
+        door.write(&mine, b"second").unwrap();
+        let stranger =
+            DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path(), Arc::default());
+        let fault = stranger.write(&mine, b"blind").unwrap_err();
+        assert!(fault.message().contains("has not been read in this session"), "{fault}");
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "second");
     }
 
     #[test]

@@ -32,7 +32,11 @@ impl Host for CallHost {
         self.events.progress(call, progress);
     }
     fn files(&self) -> Arc<dyn Files> {
-        Arc::new(DeclaredFiles::new(self.places.clone(), self.session.workspace()))
+        Arc::new(DeclaredFiles::new(
+            self.places.clone(),
+            self.session.workspace(),
+            self.session.seen().clone(),
+        ))
     }
     fn state(&self, key: &str) -> Option<Value> {
         self.session.state(key)

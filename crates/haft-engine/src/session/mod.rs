@@ -8,6 +8,7 @@ mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
 mod host; //      what stands behind a running call
+mod memory; //    what it knows from one turn to the next
 mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
 
@@ -16,4 +17,6 @@ pub(crate) use host::CallHost;
 pub use journal::{Journal, Judged};
 pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};
+pub use memory::Memory;
+pub(crate) use memory::Seen;
 pub use state::{Explanation, Session, SessionError, SessionOptions};

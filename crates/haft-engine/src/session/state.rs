@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::{
     failures::Failures,
     locate::{locate, locate_each},
+    memory::{Memory, Seen},
 };
 use crate::{
     engine::Engine,
@@ -35,6 +36,7 @@ struct Inner {
     grants: Grants,
     toolset: Option<Filter>,
     failures: Failures,
+    seen: Arc<Seen>,
     pools: Mutex<PoolBuilder>,
     state: Mutex<State>,
 }
@@ -43,6 +45,8 @@ struct Inner {
 struct State {
     mode: Mode,
     base: Arc<PathBase>,
+    /// Whether a call changed where relative paths begin.
+    moved: bool,
     loaded: Vec<String>,
     values: Map<String, Value>,
     interrupt: Interrupt,
@@ -67,6 +71,8 @@ pub struct SessionOptions {
     pub rules: Rules,
     /// The tools it may use; all if it is not given.
     pub toolset: Option<String>,
+    /// What it knows from before, if it goes on.
+    pub memory: Memory,
 }
 
 impl SessionOptions {
@@ -81,6 +87,7 @@ impl SessionOptions {
             caller: Caller::default(),
             rules: Rules::default(),
             toolset: None,
+            memory: Memory::default(),
         }
     }
 }
@@ -120,7 +127,7 @@ impl Session {
             found.map_err(|err| SessionError::Workspace(path, err))
         };
         let workspace = place(options.workspace)?;
-        let cwd = options.cwd.unwrap_or_else(|| workspace.clone());
+        let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
         let mut rules = engine.rules().clone().and(options.rules);
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
         // cannot be will keep nothing, and each result will say so.
@@ -139,8 +146,9 @@ impl Session {
         let state = State {
             mode: options.mode,
             base: Arc::new(PathBase { cwd, home: options.home.clone() }),
-            loaded: Vec::new(),
-            values: Map::new(),
+            loaded: options.memory.loaded,
+            values: options.memory.values,
+            moved: options.memory.cwd.is_some(),
             interrupt: Interrupt::default(),
         };
         Ok(Session(Arc::new(Inner {
@@ -153,6 +161,7 @@ impl Session {
             grants: Grants::default(),
             toolset,
             failures: Failures::default(),
+            seen: Arc::new(Seen::recall(&options.memory.seen)),
             pools,
             state: Mutex::new(state),
         })))
@@ -302,6 +311,21 @@ impl Session {
         self.lock().values.get(key).cloned()
     }
 
+    /// What it knows now, to go on with later.
+    pub fn memory(&self) -> Memory {
+        let state = self.lock();
+        Memory {
+            cwd: state.moved.then(|| state.base.cwd.clone()),
+            loaded: state.loaded.clone(),
+            values: state.values.clone(),
+            seen: self.0.seen.memory(),
+        }
+    }
+
+    pub(crate) fn seen(&self) -> &Arc<Seen> {
+        &self.0.seen
+    }
+
     /// Applies what a call changes.
     pub(crate) fn apply(&self, changes: Vec<Change>) {
         if changes.is_empty() {
@@ -310,7 +334,10 @@ impl Session {
         let mut state = self.lock();
         for change in changes {
             match change {
-                Change::Cwd(cwd) => state.base = Arc::new(PathBase { cwd, home: self.0.home.clone() }),
+                Change::Cwd(cwd) => {
+                    state.base = Arc::new(PathBase { cwd, home: self.0.home.clone() });
+                    state.moved = true;
+                }
                 Change::Load(names) => state.load(names),
                 Change::State(key, value) => drop(state.values.insert(key, value)),
             }

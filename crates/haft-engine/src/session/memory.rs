@@ -1,0 +1,55 @@
+//! What a session knows from one turn to the next, and from one process to the next.
+//!
+//! The engine writes nothing down: whoever keeps sessions takes the memory after a turn and gives it back when the
+//! session goes on.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use haft_tool::Stamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What lasts of a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Memory {
+    /// Where relative paths begin, if a call changed it.
+    pub cwd: Option<PathBuf>,
+    /// The tools that were loaded, in that order.
+    pub loaded: Vec<String>,
+    /// What tools keep.
+    pub values: Map<String, Value>,
+    /// What was seen of files, by their real path.
+    pub seen: BTreeMap<String, Stamp>,
+}
+
+/// What the session has seen of files: what the model believes is in them.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Mutex<BTreeMap<PathBuf, Stamp>>);
+
+impl Seen {
+    pub(crate) fn recall(memory: &BTreeMap<String, Stamp>) -> Seen {
+        Seen(Mutex::new(memory.iter().map(|(path, stamp)| (PathBuf::from(path), *stamp)).collect()))
+    }
+
+    /// Files whose names are no text are forgotten: reading them again is all that costs.
+    pub(crate) fn memory(&self) -> BTreeMap<String, Stamp> {
+        self.lock().iter().filter_map(|(path, stamp)| Some((path.to_str()?.to_owned(), *stamp))).collect()
+    }
+
+    pub(crate) fn of(&self, real: &Path) -> Option<Stamp> {
+        self.lock().get(real).copied()
+    }
+
+    pub(crate) fn note(&self, real: PathBuf, stamp: Stamp) {
+        self.lock().insert(real, stamp);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Stamp>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -4,7 +4,7 @@ use haft_schema::{Coercion, parse};
 use haft_tool::{CallId, Fault, FaultKind};
 use serde_json::Value;
 
-use super::{Refusal, resolve::Resolved};
+use super::{NotUnderstood, resolve::Resolved};
 use crate::{pool::Entry, session::Failures, turn::Arguments};
 
 /// A call whose input fits the schema.
@@ -16,11 +16,11 @@ pub(crate) struct Checked<'t> {
     pub(crate) coerced: Vec<Coercion>,
 }
 
-pub(crate) fn check<'t>(resolved: Resolved<'t>, failures: &Failures) -> Result<Checked<'t>, Refusal> {
+pub(crate) fn check<'t>(resolved: Resolved<'t>, failures: &Failures) -> Result<Checked<'t>, NotUnderstood> {
     let Resolved { call, name, entry, input } = resolved;
     match fit(entry, input, failures) {
         Ok(fitting) => Ok(Checked { call, name, entry, input: fitting.value, coerced: fitting.coercions }),
-        Err(fault) => Err(Refusal { call, name, fault }),
+        Err(fault) => Err(NotUnderstood { call, name, fault }),
     }
 }
 

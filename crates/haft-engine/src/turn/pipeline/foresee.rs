@@ -9,7 +9,7 @@ use haft_schema::Coercion;
 use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
-use super::{Refusal, check::Checked, panic_fault};
+use super::{NotUnderstood, check::Checked, panic_fault};
 use crate::pool::Entry;
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
@@ -25,7 +25,7 @@ pub(crate) struct Prepared<'t> {
     pub(crate) arrived: Instant,
 }
 
-pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, Refusal> {
+pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, NotUnderstood> {
     let Checked { call, name, entry, mut input, coerced } = checked;
     entry.tool().schema().make_paths_absolute(&mut input, base);
     let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input)));
@@ -40,7 +40,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
             coerced,
             arrived: Instant::now(),
         }),
-        Err(fault) => Err(Refusal { call, name, fault }),
+        Err(fault) => Err(NotUnderstood { call, name, fault }),
     }
 }
 

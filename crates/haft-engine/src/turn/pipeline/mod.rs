@@ -7,8 +7,10 @@
 mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
+mod begin; //    4, 5 may it, and who must know before
 mod execute; //  6 the call itself
 mod retry; //      and again
+mod finish; //   7, 8 who must know after, and what goes back
 
 use std::{
     any::Any,
@@ -24,11 +26,11 @@ pub(crate) use foresee::Prepared;
 pub use retry::Retry;
 
 use crate::{
-    policy::{self, Decision, Permit},
+    policy::Decision,
     pool::{Entry, Pool},
-    result::{Meta, ToolResult, from_fault, from_reply},
+    result::{Meta, ToolResult, from_fault},
     session::{CallHost, Judged, Session},
-    turn::{After, Before, Call, CallFacts, Event, Events, Interrupt, Kernel},
+    turn::{Call, CallFacts, Event, Events, Interrupt, Kernel},
 };
 
 /// What the stages of a turn share.
@@ -48,7 +50,7 @@ pub(crate) struct Ended {
 }
 
 /// A call that did not pass one of the first three steps.
-pub(crate) struct Refusal {
+pub(crate) struct NotUnderstood {
     call: CallId,
     name: String,
     fault: Fault,
@@ -67,7 +69,7 @@ pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Bo
     Ok(prepared)
 }
 
-fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Refusal> {
+fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, NotUnderstood> {
     let resolved = resolve::resolve(cx.pool, call)?;
     let checked = check::check(resolved, cx.session.failures())?;
     foresee::foresee(checked, &cx.session.path_base())
@@ -80,132 +82,25 @@ pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Box<Prepared<'_>>) -> Ende
     let outcome = attempt(&cx, &mut prepared, &mut meta.attempts).await;
     meta.duration_us = micros(started.elapsed());
     let has_begun = meta.attempts > 0;
-    let mut ended = compose(&cx, &mut prepared, outcome, meta);
+    let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
     if has_begun {
-        look_back(&cx, &prepared, &mut ended.result).await;
+        finish::look_back(&cx, &prepared, &mut ended.result).await;
     }
-    finish(&cx, &prepared, &mut ended.result).await;
+    finish::finish(&cx, &prepared, &mut ended.result).await;
     ended
 }
 
 /// Steps 4 to 6.
 async fn attempt(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, attempts: &mut u32) -> Result<Reply, Fault> {
     let tool_cx = cx.tool_cx(prepared);
-    let permit = begin(cx, prepared, &tool_cx).await?;
+    let permit = begin::begin(cx, prepared, &tool_cx).await?;
     execute::execute(cx, prepared, &tool_cx, &permit, attempts).await
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
 pub(crate) async fn refuse(cx: CallCx<'_>, mut result: ToolResult) -> Ended {
-    record(&cx, &mut result).await;
+    finish::record(&cx, &mut result).await;
     Ended { result, changes: Vec::new() }
-}
-
-/// Steps 4 and 5: permission, hooks, and the journal's "started". Nothing has happened yet when this says no.
-async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
-    let permit = permit(cx, prepared, tool_cx).await?;
-    for hook in cx.session.engine().hooks() {
-        if let Before::Block(reason) = hook.before(prepared.facts()).await {
-            return Err(Fault::denied(
-                haft_tool::Refusal::Hook,
-                format!("a hook refused this call: {reason}"),
-            ));
-        }
-    }
-    if let Some(journal) = cx.session.engine().journal() {
-        journal.started(cx.judged(prepared, permit.decision())).await.map_err(unrecorded)?;
-    }
-    cx.events.send(|| Event::Started {
-        call: prepared.call.clone(),
-        tool: prepared.entry.name().to_owned(),
-        input: prepared.input.clone(),
-        effects: Arc::new(prepared.effects.clone()),
-        decision: Arc::new(permit.decision().clone()),
-    });
-    Ok(permit)
-}
-
-/// Written before a side effect: a call that cannot be recorded does not happen.
-fn unrecorded(err: std::io::Error) -> Fault {
-    let message = "the call was not made, because it could not be recorded in the journal";
-    Fault::new(FaultKind::Unavailable, message).with_source(err)
-}
-
-/// Step 4.
-async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
-    let request = cx.session.request(prepared);
-    let describe = || prepared.describe();
-    let asked = policy::Asked { describe: &describe, input: &prepared.input };
-    let asker = cx.session.engine().asker();
-    let permit =
-        policy::permit(cx.session.policy(), cx.session.grants(), asker, asked, &request, tool_cx.token());
-    match permit.await {
-        Ok(permit) => Ok(permit),
-        // Boxed: refusals are rare, and their state should not make every call's larger.
-        Err(refused) => Err(Box::pin(refuse_permit(cx, prepared, *refused)).await),
-    }
-}
-
-async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy::Refused) -> Fault {
-    let policy::Refused { decision, mut fault } = refused;
-    if let Some(journal) = cx.session.engine().journal()
-        && let Err(err) = journal.refused(cx.judged(prepared, &decision)).await
-    {
-        fault = fault.with_source(err);
-    }
-    cx.events.send(|| Event::Refused {
-        call: prepared.call.clone(),
-        tool: prepared.entry.name().to_owned(),
-        decision: Arc::new(decision),
-    });
-    fault
-}
-
-/// The shape of the result, and what it changes in the session.
-fn compose(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
-    // Drawn only for somebody who looks.
-    let view = cx.events.are_watched().then(|| prepared.view(&outcome)).map(Box::new);
-    let mut ended = shape(prepared, outcome, meta);
-    ended.result.view = view;
-    ended
-}
-
-fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
-    let (call, name) = (prepared.call.clone(), std::mem::take(&mut prepared.name));
-    match outcome {
-        Ok(mut reply) => {
-            let changes = std::mem::take(&mut reply.changes);
-            Ended { result: from_reply(call, name, reply, meta), changes }
-        }
-        Err(fault) => Ended { result: from_fault(call, name, &fault, meta), changes: Vec::new() },
-    }
-}
-
-/// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
-async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
-    for hook in cx.session.engine().hooks() {
-        if let After::Say(message) = hook.after(prepared.facts(), result).await {
-            result.messages.push(message);
-        }
-    }
-}
-
-/// Step 8: the result is cut to its budget and recorded.
-async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
-    let engine = cx.session.engine();
-    let limit = prepared.entry.tool().spec().result_limit();
-    engine.settings().budget.fit(result, limit, engine.results(), cx.session.id()).await;
-    record(cx, result).await;
-}
-
-/// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
-async fn record(cx: &CallCx<'_>, result: &mut ToolResult) {
-    if let Some(journal) = cx.session.engine().journal()
-        && let Err(err) = journal.finished(cx.session.id(), result).await
-    {
-        result.meta.notes.insert("journal".to_owned(), format!("this result was not recorded: {err}").into());
-    }
-    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
 }
 
 impl<'t> CallCx<'t> {

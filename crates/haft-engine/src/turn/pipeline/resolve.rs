@@ -2,7 +2,7 @@
 
 use haft_tool::{CallId, Fault, FaultKind};
 
-use super::Refusal;
+use super::NotUnderstood;
 use crate::{
     pool::{Entry, Pool, TOOL_SEARCH},
     turn::{Arguments, Call},
@@ -17,10 +17,10 @@ pub(crate) struct Resolved<'t> {
     pub(crate) input: Arguments,
 }
 
-pub(crate) fn resolve(pool: &Pool, call: Call) -> Result<Resolved<'_>, Refusal> {
+pub(crate) fn resolve(pool: &Pool, call: Call) -> Result<Resolved<'_>, NotUnderstood> {
     match pool.find(&call.name) {
         Some(entry) => Ok(Resolved { call: call.id, name: call.name, entry, input: call.input }),
-        None => Err(Refusal { fault: unknown(pool, &call.name), call: call.id, name: call.name }),
+        None => Err(NotUnderstood { fault: unknown(pool, &call.name), call: call.id, name: call.name }),
     }
 }
 

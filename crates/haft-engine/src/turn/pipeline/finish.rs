@@ -1,0 +1,63 @@
+//! Steps 7 and 8: who must know after the call, and what goes back to the model.
+
+use std::sync::Arc;
+
+use haft_tool::{Fault, Reply};
+
+use super::{CallCx, Ended, Prepared};
+use crate::{
+    result::{Meta, ToolResult, from_fault, from_reply},
+    turn::{After, Event},
+};
+
+/// The shape of the result, and what it changes in the session.
+pub(crate) fn compose(
+    cx: &CallCx<'_>,
+    prepared: &mut Prepared<'_>,
+    outcome: Result<Reply, Fault>,
+    meta: Meta,
+) -> Ended {
+    // Drawn only for somebody who looks.
+    let view = cx.events.are_watched().then(|| prepared.view(&outcome)).map(Box::new);
+    let mut ended = shape(prepared, outcome, meta);
+    ended.result.view = view;
+    ended
+}
+
+fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta) -> Ended {
+    let (call, name) = (prepared.call.clone(), std::mem::take(&mut prepared.name));
+    match outcome {
+        Ok(mut reply) => {
+            let changes = std::mem::take(&mut reply.changes);
+            Ended { result: from_reply(call, name, reply, meta), changes }
+        }
+        Err(fault) => Ended { result: from_fault(call, name, &fault, meta), changes: Vec::new() },
+    }
+}
+
+/// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
+pub(crate) async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
+    for hook in cx.session.engine().hooks() {
+        if let After::Say(message) = hook.after(prepared.facts(), result).await {
+            result.messages.push(message);
+        }
+    }
+}
+
+/// Step 8: the result is cut to its budget and recorded.
+pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
+    let engine = cx.session.engine();
+    let limit = prepared.entry.tool().spec().result_limit();
+    engine.settings().budget.fit(result, limit, engine.results(), cx.session.id()).await;
+    record(cx, result).await;
+}
+
+/// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
+pub(crate) async fn record(cx: &CallCx<'_>, result: &mut ToolResult) {
+    if let Some(journal) = cx.session.engine().journal()
+        && let Err(err) = journal.finished(cx.session.id(), result).await
+    {
+        result.meta.notes.insert("journal".to_owned(), format!("this result was not recorded: {err}").into());
+    }
+    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
+}

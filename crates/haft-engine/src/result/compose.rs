@@ -2,7 +2,7 @@
 
 use haft_tool::{Action, Block, CallId, Fault, Reply};
 
-use super::{FaultFacts, Meta, ToolResult};
+use super::{FaultFacts, Meta, ToolResult, preview, size};
 
 /// A result from a reply: the observation first, then the content, then what may be done next.
 pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Meta) -> ToolResult {
@@ -15,6 +15,20 @@ pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Met
     }
     meta.notes.extend(notes);
     ToolResult { call, tool, blocks, fault: None, data, observation, actions, messages, view: None, meta }
+}
+
+/// The longest message of a call that never ran. It can only be long by repeating what the model sent.
+const MOST_WORDS: usize = 8 * 1024;
+
+/// A result for a call that never ran.
+pub(crate) fn refused(call: CallId, tool: String, fault: &Fault) -> ToolResult {
+    let mut result = from_fault(call, tool, fault, Meta::default());
+    let shown = preview(fault.message(), MOST_WORDS);
+    if shown.hidden_bytes > 0 {
+        let text = format!("{}[… {} hidden …]{}", shown.head, size(shown.hidden_bytes), shown.tail);
+        result.blocks = vec![Block::Text(text)];
+    }
+    result
 }
 
 /// A result from a fault: its message, and nothing of its source.

@@ -10,7 +10,7 @@ mod preview; //     the head and the tail of a text
 mod store; //       where the whole is kept
 
 pub use budget::{Budget, size};
-pub(crate) use compose::{from_fault, from_reply};
+pub(crate) use compose::{from_fault, from_reply, refused};
 pub use preview::{Preview, preview};
 pub use store::{FileStore, ResultStore};
 pub use tool_result::{FaultFacts, Meta, ToolResult, Truncation};

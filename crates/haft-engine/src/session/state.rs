@@ -18,7 +18,7 @@ use crate::{
     engine::Engine,
     policy::{Bases, Decision, Grants, Mode, Origin, Policy, Request, RuleError, Rules},
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
-    result::{Meta, ToolResult, from_fault},
+    result::{ToolResult, refused},
     turn::{Call, CallCx, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
 };
 
@@ -181,7 +181,7 @@ impl Session {
         let id = call.id.clone();
         let result = self.turn(vec![call]).await.pop();
         // One call, one result: the other branch keeps this free of panics, and its words true.
-        result.unwrap_or_else(|| from_fault(id, String::new(), &Fault::failed("no result"), Meta::default()))
+        result.unwrap_or_else(|| refused(id, String::new(), &Fault::failed("no result")))
     }
 
     /// Begins a turn that is fed while the model still writes. Needs a tokio runtime.

@@ -15,7 +15,7 @@ use super::{
     scheduler::CallIndex,
 };
 use crate::{
-    result::{Meta, ToolResult, from_fault},
+    result::{ToolResult, refused},
     session::{Located, Session, locate_each},
 };
 
@@ -270,7 +270,7 @@ impl<'t> Turn<'t> {
         }
         for call in std::mem::take(&mut self.incoming) {
             let slot = self.open_slot();
-            self.refuse(slot, from_fault(call.id, call.name, &fault, Meta::default()));
+            self.refuse(slot, refused(call.id, call.name, &fault));
         }
     }
 

@@ -84,3 +84,22 @@ fn the_same_mistake_gets_another_answer_the_second_time() {
     assert_ne!(first, second);
     assert!(first.contains("bytes") && second.contains("bytes"), "{first}\n{second}");
 }
+
+#[test]
+fn an_endless_argument_does_not_come_back_whole() {
+    let workspace = Workspace::new("");
+    let stat = tool("Look")
+        .effects(|input: &Where| Effects::reads(&input.path))
+        .call(|_: Where, _| async { Ok(Reply::text("there")) });
+    let session = begin(haft_testkit::engine(&workspace).tool(stat), &workspace);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for path in ["x".repeat(1 << 20), "x/".repeat(1 << 19), "\0".to_owned()] {
+        let result = runtime.block_on(session.call(call("1", "Look", json!({ "path": path }))));
+        assert!(result.is_error() && result.text().len() < 10_000, "{} bytes", result.text().len());
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Where {
+    path: haft_tool::AbsolutePath,
+}

@@ -28,7 +28,7 @@ pub use retry::Retry;
 use crate::{
     policy::Decision,
     pool::{Entry, Pool},
-    result::{Meta, ToolResult, from_fault},
+    result::{Meta, ToolResult, refused},
     session::{CallHost, Judged, Session},
     turn::{Call, CallFacts, Event, Events, Interrupt, Kernel},
 };
@@ -58,9 +58,7 @@ pub(crate) struct NotUnderstood {
 
 /// Steps 1 to 3: understands a call, or makes a result of why it cannot.
 pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Box<ToolResult>> {
-    let prepared = understand(cx, call).map_err(|refusal| {
-        Box::new(from_fault(refusal.call, refusal.name, &refusal.fault, Meta::default()))
-    })?;
+    let prepared = understand(cx, call).map_err(|not| Box::new(refused(not.call, not.name, &not.fault)))?;
     cx.events.send(|| Event::Queued {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
@@ -145,7 +143,7 @@ impl Prepared<'_> {
 
     /// A result for a call that comes no further.
     pub(crate) fn refused(self, fault: &Fault) -> ToolResult {
-        from_fault(self.call, self.name, fault, Meta::default())
+        refused(self.call, self.name, fault)
     }
 
     fn meta(&mut self, started: Instant) -> Meta {

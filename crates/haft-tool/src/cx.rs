@@ -146,6 +146,8 @@ impl Stamp {
 
 /// What stands behind a [`Cx`]. Implemented by the engine, and by [`NoHost`] for tests of a tool alone.
 pub trait Host: Send + Sync {
+    /// The token of this call: cancelled when the call must end.
+    fn token(&self) -> &CancellationToken;
     /// The facts of the session, as they are now.
     fn facts(&self) -> Arc<SessionFacts>;
     /// Somebody may want to see this.
@@ -160,14 +162,13 @@ pub trait Host: Send + Sync {
 #[derive(Clone)]
 pub struct Cx {
     call: CallId,
-    token: CancellationToken,
     host: Arc<dyn Host>,
 }
 
 impl Cx {
     /// For engines: a context for one call.
-    pub fn new(call: CallId, token: CancellationToken, host: Arc<dyn Host>) -> Cx {
-        Cx { call, token, host }
+    pub fn new(call: CallId, host: Arc<dyn Host>) -> Cx {
+        Cx { call, host }
     }
 
     /// The id that the model gave this call.
@@ -177,17 +178,17 @@ impl Cx {
 
     /// Returns when the call is cancelled. Only what lives outside the future (a process, a remote request) needs it.
     pub async fn cancelled(&self) {
-        self.token.cancelled().await;
+        self.token().cancelled().await;
     }
 
     /// Whether the call is cancelled. For loops that do not await.
     pub fn is_cancelled(&self) -> bool {
-        self.token.is_cancelled()
+        self.token().is_cancelled()
     }
 
     /// The token itself, to hand on to something that takes one.
     pub fn token(&self) -> &CancellationToken {
-        &self.token
+        self.host.token()
     }
 
     /// Says something while the call runs.
@@ -231,17 +232,20 @@ impl fmt::Debug for Cx {
 }
 
 /// A host without anything behind it, to call a tool that needs nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoHost;
+#[derive(Debug, Clone, Default)]
+pub struct NoHost(CancellationToken);
 
 impl NoHost {
     /// A context on it.
     pub fn cx() -> Cx {
-        Cx::new("test".into(), CancellationToken::new(), Arc::new(NoHost))
+        Cx::new("test".into(), Arc::new(NoHost::default()))
     }
 }
 
 impl Host for NoHost {
+    fn token(&self) -> &CancellationToken {
+        &self.0
+    }
     fn facts(&self) -> Arc<SessionFacts> {
         let root = PathBuf::from("/");
         Arc::new(SessionFacts {
@@ -254,7 +258,7 @@ impl Host for NoHost {
     }
     fn progress(&self, _: &CallId, _: Progress) {}
     fn files(&self) -> Arc<dyn Files> {
-        Arc::new(NoHost)
+        Arc::new(NoHost::default())
     }
     fn state(&self, _: &str) -> Option<serde_json::Value> {
         None

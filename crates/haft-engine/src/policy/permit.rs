@@ -63,6 +63,8 @@ pub struct Asked<'a> {
     pub describe: &'a (dyn Fn() -> String + Sync),
     /// Its input, with absolute paths.
     pub input: &'a Value,
+    /// Gives the token that is cancelled when nobody waits for the answer any more. Asked only if a person is.
+    pub token: &'a (dyn Fn() -> CancellationToken + Sync),
 }
 
 /// What a person is asked.
@@ -155,7 +157,6 @@ pub async fn permit(
     asker: &dyn Asker,
     call: Asked<'_>,
     request: &Request<'_>,
-    cancel: &CancellationToken,
 ) -> Result<Permit, Box<Refused>> {
     let decision = policy.decide(request);
     let answer = match decision.verdict {
@@ -168,7 +169,7 @@ pub async fn permit(
             return Ok(Permit { decision, warrant: Warrant::Granted });
         }
         // Boxed: asking is rare, and its state should not make every call's larger.
-        Verdict::Ask => Box::pin(ask(asker, &call, request, &decision, cancel)).await,
+        Verdict::Ask => Box::pin(ask(asker, &call, request, &decision)).await,
     };
     let fault = match answer {
         Some(Answer::Once) => return Ok(Permit { decision, warrant: Warrant::Once }),
@@ -189,8 +190,8 @@ async fn ask(
     call: &Asked<'_>,
     request: &Request<'_>,
     decision: &Decision,
-    cancel: &CancellationToken,
 ) -> Option<Answer> {
+    let cancel = (call.token)();
     let question = Question {
         tool: request.tool,
         description: &(call.describe)(),

@@ -663,9 +663,9 @@ mod asking {
     }
 
     async fn ask(asker: &dyn Asker, grants: &Grants, case: &Case) -> Result<Warrant, Box<Refused>> {
-        let call = Asked { describe: &|| "edits a file".to_owned(), input: &json!({ "n": 1 }) };
-        let cancel = CancellationToken::new();
-        permit(&policy("deny Bash"), grants, asker, call, &case.request(), &cancel)
+        let (input, token) = (json!({ "n": 1 }), CancellationToken::new);
+        let call = Asked { describe: &|| "edits a file".to_owned(), input: &input, token: &token };
+        permit(&policy("deny Bash"), grants, asker, call, &case.request())
             .await
             .map(|permit| permit.warrant())
     }
@@ -699,9 +699,9 @@ mod asking {
         let unknown = case("Any", Effects::unknown());
         assert_eq!(ask(&says(Answer::Session), &grants, &unknown).await.unwrap(), Warrant::Session);
         assert_eq!(ask(&Nobody, &grants, &unknown).await.unwrap(), Warrant::Granted);
-        let other = Asked { describe: &String::new, input: &json!({ "n": 2 }) };
-        let cancel = CancellationToken::new();
-        assert!(permit(&policy(""), &grants, &Nobody, other, &unknown.request(), &cancel).await.is_err());
+        let input = json!({ "n": 2 });
+        let other = Asked { describe: &String::new, input: &input, token: &CancellationToken::new };
+        assert!(permit(&policy(""), &grants, &Nobody, other, &unknown.request()).await.is_err());
     }
 
     #[tokio::test]
@@ -726,11 +726,11 @@ mod asking {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let edit = case("Edit", writes("/w/app/a"));
-        let call = Asked { describe: &String::new, input: &json!({}) };
+        let (input, token) = (json!({}), || cancel.clone());
+        let call = Asked { describe: &String::new, input: &input, token: &token };
         for asker in [&Silent as &dyn Asker, &says(Answer::Once)] {
-            let refused = permit(&policy(""), &Grants::default(), asker, call, &edit.request(), &cancel)
-                .await
-                .unwrap_err();
+            let refused =
+                permit(&policy(""), &Grants::default(), asker, call, &edit.request()).await.unwrap_err();
             assert_eq!(refused.fault.kind(), FaultKind::Cancelled);
         }
     }

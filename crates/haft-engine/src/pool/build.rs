@@ -89,6 +89,17 @@ struct Key {
     thresholds: Thresholds,
 }
 
+impl Key {
+    /// Whether nothing has changed. Asked every turn, so nothing is made for it.
+    fn holds(&self, sources: &[Arc<dyn Source>], gates: &[Gate], view: &PoolView<'_>) -> bool {
+        self.hides == view.hides_version
+            && self.thresholds == *view.thresholds
+            && self.toolset.as_ref() == view.toolset
+            && self.versions.iter().copied().eq(sources.iter().map(|source| source.version()))
+            && self.gates.iter().copied().eq(gates.iter().map(|gate| (gate.is_open)()))
+    }
+}
+
 impl PoolBuilder {
     /// A builder for these sources. Where two have a tool of one name, the earlier wins.
     pub fn new(sources: impl IntoIterator<Item = Arc<dyn Source>>) -> PoolBuilder {
@@ -138,9 +149,8 @@ impl PoolBuilder {
 
     /// The pool as it is now. The very same one if nothing has changed since the last.
     pub fn snapshot(&mut self, view: &PoolView<'_>) -> Arc<Pool> {
-        let key = self.key(view);
         if let Some(last) = &mut self.last
-            && last.key == key
+            && last.key.holds(&self.sources, &self.gates, view)
             && last.env.iter().all(|(name, was)| (view.env)(name) == *was)
         {
             if last.loaded != view.loaded {
@@ -149,6 +159,7 @@ impl PoolBuilder {
             }
             return Arc::clone(&last.pool);
         }
+        let key = self.key(view);
         self.rebuild(key, view)
     }
 

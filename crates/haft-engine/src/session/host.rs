@@ -1,30 +1,47 @@
 //! What stands behind the narrow context of a running call.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
-use haft_tool::{Access, CallId, Effects, Files, Host, Progress, SessionFacts};
+use haft_tool::{Access, CallId, Effects, Files, Host, Interrupt as OnInterrupt, Progress, SessionFacts};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{Session, files::DeclaredFiles};
-use crate::turn::Events;
+use crate::turn::{Events, Interrupt};
 
 /// The host of one call.
 pub(crate) struct CallHost {
     session: Session,
+    /// Made from the turn's when somebody asks for it: most calls end before anybody does.
+    token: OnceLock<CancellationToken>,
+    interrupt: Interrupt,
+    on_interrupt: OnInterrupt,
     events: Events,
     /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
     places: Vec<(PathBuf, Access)>,
 }
 
 impl CallHost {
-    pub(crate) fn new(session: Session, events: Events, effects: &Effects) -> CallHost {
+    pub(crate) fn new(
+        session: Session,
+        events: Events,
+        effects: &Effects,
+        interrupt: Interrupt,
+        on_interrupt: OnInterrupt,
+    ) -> CallHost {
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
-        CallHost { session, events, places }
+        CallHost { session, token: OnceLock::new(), interrupt, on_interrupt, events, places }
     }
 }
 
 impl Host for CallHost {
+    fn token(&self) -> &CancellationToken {
+        self.token.get_or_init(|| self.interrupt.token(self.on_interrupt))
+    }
     fn facts(&self) -> Arc<SessionFacts> {
         Arc::new(self.session.facts())
     }

@@ -44,7 +44,8 @@ pub(crate) async fn drive(
     if live.is_none() {
         turn.scheduler.close();
     }
-    let mut running: FuturesUnordered<BoxFuture<'_, (usize, Ended)>> = FuturesUnordered::new();
+    // Made for the first call that does not end at once.
+    let mut running: Option<FuturesUnordered<Running<'_>>> = None;
     let mut locating: Option<JoinHandle<Vec<Located>>> = None;
     let interrupted = interrupt.triggered();
     tokio::pin!(interrupted);
@@ -62,10 +63,10 @@ pub(crate) async fn drive(
                     turn.end(slot, ended);
                     at_once = true;
                 }
-                Poll::Pending => running.push(call),
+                Poll::Pending => running.get_or_insert_default().push(call),
             }
         }
-        if live.is_none() && locating.is_none() && running.is_empty() && turn.is_settled() {
+        if live.is_none() && locating.is_none() && turn.is_settled() {
             break;
         }
         if at_once && !interrupt.is_triggered() {
@@ -81,7 +82,7 @@ pub(crate) async fn drive(
                 locating = None;
                 turn.stop();
             }
-            Some((slot, ended)) = running.next(), if !running.is_empty() => turn.end(slot, ended),
+            Some((slot, ended)) = next_end(&mut running), if is_any(&running) => turn.end(slot, ended),
             call = next_call(&mut live), if live.is_some() => match call {
                 Some(call) => turn.arrive(call),
                 None => {
@@ -101,11 +102,22 @@ pub(crate) async fn drive(
 }
 
 /// Boxed one by one: the state of a call is large, and a set of them moves it several times.
-fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> BoxFuture<'t, (usize, Ended)> {
+fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> Running<'t> {
     match work {
         Work::Run(prepared) => Box::pin(async move { (slot, pipeline::run(cx, prepared).await) }),
         Work::Refuse(result) => Box::pin(async move { (slot, pipeline::refuse(cx, *result).await) }),
     }
+}
+
+/// A call that goes on.
+type Running<'t> = BoxFuture<'t, (usize, Ended)>;
+
+fn is_any(running: &Option<FuturesUnordered<Running<'_>>>) -> bool {
+    running.as_ref().is_some_and(|running| !running.is_empty())
+}
+
+async fn next_end(running: &mut Option<FuturesUnordered<Running<'_>>>) -> Option<(usize, Ended)> {
+    running.as_mut()?.next().await
 }
 
 async fn next_call(live: &mut Option<UnboundedReceiver<Call>>) -> Option<Call> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use haft_tool::{Interrupt as OnInterrupt, Spec};
+use haft_tool::Interrupt as OnInterrupt;
 use tokio_util::sync::CancellationToken;
 
 /// A handle that stops a turn. Clones stop the same turn.
@@ -49,8 +49,8 @@ impl Interrupt {
     }
 
     /// A token for one call of a tool.
-    pub(crate) fn token(&self, spec: &Spec) -> CancellationToken {
-        match spec.on_interrupt() {
+    pub(crate) fn token(&self, on_interrupt: OnInterrupt) -> CancellationToken {
+        match on_interrupt {
             OnInterrupt::Cancel => self.0.soft.child_token(),
             OnInterrupt::Block => self.0.hard.child_token(),
         }

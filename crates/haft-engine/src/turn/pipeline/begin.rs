@@ -43,10 +43,10 @@ fn unrecorded(err: std::io::Error) -> Fault {
 async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
     let request = cx.session.request(prepared);
     let describe = || prepared.describe();
-    let asked = policy::Asked { describe: &describe, input: &prepared.input };
+    let token = || tool_cx.token().clone();
+    let asked = policy::Asked { describe: &describe, input: &prepared.input, token: &token };
     let asker = cx.session.engine().asker();
-    let permit =
-        policy::permit(cx.session.policy(), cx.session.grants(), asker, asked, &request, tool_cx.token());
+    let permit = policy::permit(cx.session.policy(), cx.session.grants(), asker, asked, &request);
     match permit.await {
         Ok(permit) => Ok(permit),
         // Boxed: refusals are rare, and their state should not make every call's larger.

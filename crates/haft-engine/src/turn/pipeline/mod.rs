@@ -104,8 +104,10 @@ pub(crate) async fn refuse(cx: CallCx<'_>, mut result: ToolResult) -> Ended {
 impl<'t> CallCx<'t> {
     /// The narrow context that the tool itself gets.
     fn tool_cx(&self, prepared: &Prepared<'_>) -> Cx {
-        let host = CallHost::new(self.session.clone(), self.events.clone(), &prepared.effects);
-        Cx::new(prepared.call.clone(), self.interrupt.token(prepared.entry.tool().spec()), Arc::new(host))
+        let on_interrupt = prepared.entry.tool().spec().on_interrupt();
+        let (session, events) = (self.session.clone(), self.events.clone());
+        let host = CallHost::new(session, events, &prepared.effects, self.interrupt.clone(), on_interrupt);
+        Cx::new(prepared.call.clone(), Arc::new(host))
     }
 
     fn judged<'a>(&'a self, prepared: &'a Prepared<'_>, decision: &'a Decision) -> Judged<'a> {

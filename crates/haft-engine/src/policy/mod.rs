@@ -89,7 +89,9 @@ mod tests;
 
 pub use decide::{Decision, Request, Verdict};
 pub use mode::{Mode, UnknownMode};
-pub use permit::{Answer, Asked, Asker, Grants, Nobody, Permit, Question, Refused, Warrant, permit};
+pub use permit::{
+    Answer, Asked, Asker, Grants, Nobody, Permit, Question, Refused, Settled, Warrant, ask, permit, settle,
+};
 pub use rule::{Rule, SyntaxError};
 pub use rules::{Bases, Origin, Policy, RuleError, Rules};
 pub use suggest::narrowest_rule;

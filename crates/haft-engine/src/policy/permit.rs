@@ -1,6 +1,6 @@
 //! The proof that a call may run, and the person who is asked for it.
 //!
-//! Only [`permit`](permit()) makes a [`Permit`], so nothing that wants one can run unpermitted. Where the policy says *ask*, the
+//! Only this module makes a [`Permit`], so nothing that wants one can run unpermitted. Where the policy says *ask*, the
 //! session's [`Grants`] are looked at, then its [`Asker`]. Where nobody is there, that is a denial that says so.
 
 use std::sync::{Mutex, PoisonError};
@@ -150,28 +150,42 @@ impl Grants {
     }
 }
 
-/// Lets a call run, or says why not. Waits for a person only where the policy says *ask*.
-pub async fn permit(
-    policy: &Policy,
+/// What can be said about a call without asking anybody.
+#[derive(Debug)]
+pub enum Settled {
+    /// It may run.
+    Permitted(Permit),
+    /// It may not.
+    Refused(Box<Refused>),
+    /// A person must be asked: [`ask`] does.
+    Open(Decision),
+}
+
+/// Lets a call run, or says why not, if that can be said without a person. Pure, like all deciding.
+pub fn settle(policy: &Policy, grants: &Grants, call: &Asked<'_>, request: &Request<'_>) -> Settled {
+    let decision = policy.decide(request);
+    match decision.verdict {
+        Verdict::Allow => Settled::Permitted(Permit { decision, warrant: Warrant::Policy }),
+        Verdict::Deny => {
+            let fault = decision.fault(request);
+            Settled::Refused(Box::new(Refused { decision, fault }))
+        }
+        Verdict::Ask if grants.cover(call, request) => {
+            Settled::Permitted(Permit { decision, warrant: Warrant::Granted })
+        }
+        Verdict::Ask => Settled::Open(decision),
+    }
+}
+
+/// Asks a person about a call that is open.
+pub async fn ask(
+    decision: Decision,
     grants: &Grants,
     asker: &dyn Asker,
     call: Asked<'_>,
     request: &Request<'_>,
 ) -> Result<Permit, Box<Refused>> {
-    let decision = policy.decide(request);
-    let answer = match decision.verdict {
-        Verdict::Allow => return Ok(Permit { decision, warrant: Warrant::Policy }),
-        Verdict::Deny => {
-            let fault = decision.fault(request);
-            return Err(Box::new(Refused { decision, fault }));
-        }
-        Verdict::Ask if grants.cover(&call, request) => {
-            return Ok(Permit { decision, warrant: Warrant::Granted });
-        }
-        // Boxed: asking is rare, and its state should not make every call's larger.
-        Verdict::Ask => Box::pin(ask(asker, &call, request, &decision)).await,
-    };
-    let fault = match answer {
+    let fault = match answer(asker, &call, request, &decision).await {
         Some(Answer::Once) => return Ok(Permit { decision, warrant: Warrant::Once }),
         Some(Answer::Session) => {
             grants.remember(&call, request);
@@ -184,8 +198,23 @@ pub async fn permit(
     Err(Box::new(Refused { decision, fault }))
 }
 
+/// Lets a call run, or says why not. Waits for a person only where the policy says *ask*.
+pub async fn permit(
+    policy: &Policy,
+    grants: &Grants,
+    asker: &dyn Asker,
+    call: Asked<'_>,
+    request: &Request<'_>,
+) -> Result<Permit, Box<Refused>> {
+    match settle(policy, grants, &call, request) {
+        Settled::Permitted(permit) => Ok(permit),
+        Settled::Refused(refused) => Err(refused),
+        Settled::Open(decision) => ask(decision, grants, asker, call, request).await,
+    }
+}
+
 /// The answer, or `None` if the call was cancelled first.
-async fn ask(
+async fn answer(
     asker: &dyn Asker,
     call: &Asked<'_>,
     request: &Request<'_>,

@@ -105,7 +105,7 @@ pub(crate) async fn drive(
 fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> Running<'t> {
     match work {
         Work::Run(prepared) => Box::pin(async move { (slot, pipeline::run(cx, prepared).await) }),
-        Work::Refuse(result) => Box::pin(async move { (slot, pipeline::refuse(cx, *result).await) }),
+        Work::Refuse(result) => Box::pin(async move { (slot, pipeline::refuse(cx, result).await) }),
     }
 }
 
@@ -298,7 +298,7 @@ impl<'t> Turn<'t> {
     fn results(self) -> Vec<ToolResult> {
         // Not collected in place: that would keep, and move, the space of the slots.
         let mut results = Vec::with_capacity(self.slots.len());
-        results.extend(self.slots.into_iter().filter_map(|slot| slot.ended).map(|ended| ended.result));
+        results.extend(self.slots.into_iter().filter_map(|slot| slot.ended).map(|ended| *ended.result));
         results
     }
 }

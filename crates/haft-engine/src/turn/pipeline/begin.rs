@@ -8,7 +8,7 @@ use haft_tool::{Cx, Fault, FaultKind, Refusal};
 
 use super::{CallCx, Prepared};
 use crate::{
-    policy::{self, Permit},
+    policy::{self, Asked, Decision, Permit, Settled},
     turn::{Before, Event},
 };
 
@@ -39,19 +39,36 @@ fn unrecorded(err: std::io::Error) -> Fault {
     Fault::new(FaultKind::Unavailable, message).with_source(err)
 }
 
-/// Asks the policy, and whoever must be asked.
+/// Asks the policy, and whoever must be asked. Nearly always the policy knows, and nothing is waited for: all else is
+/// boxed, so that its state does not make every call's larger.
 async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
-    let request = cx.session.request(prepared);
-    let describe = || prepared.describe();
-    let token = || tool_cx.token().clone();
-    let asked = policy::Asked { describe: &describe, input: &prepared.input, token: &token };
-    let asker = cx.session.engine().asker();
-    let permit = policy::permit(cx.session.policy(), cx.session.grants(), asker, asked, &request);
-    match permit.await {
-        Ok(permit) => Ok(permit),
-        // Boxed: refusals are rare, and their state should not make every call's larger.
-        Err(refused) => Err(Box::pin(refuse_permit(cx, prepared, *refused)).await),
-    }
+    let refused = match settle(cx, prepared, tool_cx) {
+        Settled::Permitted(permit) => return Ok(permit),
+        Settled::Refused(refused) => refused,
+        Settled::Open(decision) => match Box::pin(ask(cx, prepared, tool_cx, decision)).await {
+            Ok(permit) => return Ok(permit),
+            Err(refused) => refused,
+        },
+    };
+    Err(Box::pin(refuse_permit(cx, prepared, *refused)).await)
+}
+
+fn settle(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Settled {
+    let (describe, token) = (|| prepared.describe(), || tool_cx.token().clone());
+    let asked = Asked { describe: &describe, input: &prepared.input, token: &token };
+    policy::settle(cx.session.policy(), cx.session.grants(), &asked, &cx.session.request(prepared))
+}
+
+async fn ask(
+    cx: &CallCx<'_>,
+    prepared: &Prepared<'_>,
+    tool_cx: &Cx,
+    decision: Decision,
+) -> Result<Permit, Box<policy::Refused>> {
+    let (describe, token) = (|| prepared.describe(), || tool_cx.token().clone());
+    let asked = Asked { describe: &describe, input: &prepared.input, token: &token };
+    let (grants, asker) = (cx.session.grants(), cx.session.engine().asker());
+    policy::ask(decision, grants, asker, asked, &cx.session.request(prepared)).await
 }
 
 async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy::Refused) -> Fault {

@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, task::Poll, time::Duration};
 
-use futures::FutureExt;
+use futures::{FutureExt, future::CatchUnwind};
 use haft_tool::{Bound, BoxFuture, Cx, Fault, FaultKind, Reply};
 
 use super::{CallCx, foresee::Prepared, panic_fault};
@@ -25,20 +25,35 @@ pub(crate) async fn execute(
     loop {
         *attempts += 1;
         let bound = prepared.bound.take();
-        let outcome = match body(call_cx, prepared, bound, cx) {
-            Ok(body) => within_limits(call_cx, prepared, cx, body).await,
-            Err(fault) => Err(fault),
-        };
-        match outcome {
-            Err(fault) if may_retry(call_cx, prepared, &fault, *attempts) => {
-                // Boxed, like all that is rare: the state of a call that simply works stays small.
-                if !Box::pin(pause(call_cx, prepared, cx, *attempts, &fault)).await {
-                    return Err(fault);
-                }
-            }
+        let fault = match once(call_cx, prepared, bound, cx).await {
+            Err(fault) if may_retry(call_cx, prepared, &fault, *attempts) => fault,
             outcome => return outcome,
+        };
+        // Boxed, like all that is rare: the state of a call that simply works stays small.
+        if !Box::pin(pause(call_cx, prepared, cx, *attempts, &fault)).await {
+            return Err(fault);
         }
     }
+}
+
+/// One attempt.
+async fn once(
+    call_cx: &CallCx<'_>,
+    prepared: &Prepared<'_>,
+    bound: Option<Box<dyn Bound>>,
+    cx: &Cx,
+) -> Result<Reply, Fault> {
+    let mut body = AssertUnwindSafe(body(call_cx, prepared, bound, cx)?).catch_unwind();
+    match futures::poll!(&mut body) {
+        Poll::Ready(ended) => caught(prepared, ended),
+        // Only a call that waits costs a clock and a token.
+        Poll::Pending => Box::pin(within_limits(call_cx, prepared, cx, body)).await,
+    }
+}
+
+/// What the tool said, or that it broke.
+fn caught(prepared: &Prepared<'_>, ended: std::thread::Result<Result<Reply, Fault>>) -> Result<Reply, Fault> {
+    ended.unwrap_or_else(|panic| Err(panic_fault(prepared.entry.name(), panic)))
 }
 
 /// The tool's own future. A later attempt binds the same input again: the first consumed it.
@@ -64,25 +79,19 @@ async fn within_limits(
     call_cx: &CallCx<'_>,
     prepared: &Prepared<'_>,
     cx: &Cx,
-    body: BoxFuture<'_, Result<Reply, Fault>>,
+    mut body: CatchUnwind<AssertUnwindSafe<BoxFuture<'_, Result<Reply, Fault>>>>,
 ) -> Result<Reply, Fault> {
     let name = prepared.entry.name();
-    let caught = AssertUnwindSafe(body).catch_unwind();
-    tokio::pin!(caught);
-    // A call that never waits costs no clock.
-    if let Poll::Ready(ended) = futures::poll!(&mut caught) {
-        return ended.unwrap_or_else(|panic| Err(panic_fault(name, panic)));
-    }
     let limit = call_cx.time_limit(prepared.entry.tool().spec());
     let stopped = tokio::select! {
         biased;
-        ended = &mut caught => return ended.unwrap_or_else(|panic| Err(panic_fault(name, panic))),
+        ended = &mut body => return caught(prepared, ended),
         () = cx.cancelled() => Fault::cancelled(format!("{name} was interrupted before it ended")),
         () = sleep(limit) => timed_out(name, limit),
     };
     cx.token().cancel();
     // A last word may be a truthful result: what came so far, or that it was done after all.
-    match Box::pin(tokio::time::timeout(GRACE, caught)).await {
+    match tokio::time::timeout(GRACE, body).await {
         Ok(Ok(Ok(reply))) => Ok(reply),
         Ok(Ok(Err(last_word))) if stopped.kind() == FaultKind::Cancelled => Err(last_word),
         _ => Err(stopped),

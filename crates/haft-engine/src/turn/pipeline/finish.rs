@@ -29,9 +29,9 @@ fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta)
     match outcome {
         Ok(mut reply) => {
             let changes = std::mem::take(&mut reply.changes);
-            Ended { result: from_reply(call, name, reply, meta), changes }
+            Ended { result: Box::new(from_reply(call, name, reply, meta)), changes }
         }
-        Err(fault) => Ended { result: from_fault(call, name, &fault, meta), changes: Vec::new() },
+        Err(fault) => Ended { result: Box::new(from_fault(call, name, &fault, meta)), changes: Vec::new() },
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct CallCx<'t> {
 
 /// A call that has ended.
 pub(crate) struct Ended {
-    pub(crate) result: ToolResult,
+    pub(crate) result: Box<ToolResult>,
     /// What changes in the session, once all earlier calls have had their say.
     pub(crate) changes: Vec<Change>,
 }
@@ -96,7 +96,7 @@ async fn attempt(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, attempts: &mut u3
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
-pub(crate) async fn refuse(cx: CallCx<'_>, mut result: ToolResult) -> Ended {
+pub(crate) async fn refuse(cx: CallCx<'_>, mut result: Box<ToolResult>) -> Ended {
     finish::record(&cx, &mut result).await;
     Ended { result, changes: Vec::new() }
 }

@@ -1,0 +1,188 @@
+//! The new passage, with the bytes of the file wherever the model changed nothing.
+//!
+//! The model's old text and the passage in the file have the same lines but for what was forgiven. So what the model
+//! left alone between its old and its new text is taken from the file, and only the rest from the model.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use super::{
+    indent::{self, Reindent},
+    typography,
+    view::{Line, Rules, lines},
+};
+
+/// What is merged: the lines of the file, of the old text that stands for them, and of the new one.
+pub(super) struct Merge<'a> {
+    file: Vec<Line<'a>>,
+    old: Vec<&'a str>,
+    new: Vec<&'a str>,
+    rules: Rules,
+    /// What new lines end with.
+    end: &'a str,
+    reindent: Option<Reindent<'a>>,
+}
+
+impl<'a> Merge<'a> {
+    /// None if the passage differs from the old text in more than the rules forgive.
+    pub(super) fn new(
+        passage: &'a str,
+        old: &'a str,
+        new: &'a str,
+        rules: Rules,
+        end: &'a str,
+        whole_file: &str,
+    ) -> Option<Self> {
+        let text_of = |line: Line<'a>| line.text;
+        let (file, old): (Vec<_>, Vec<_>) = (lines(passage).collect(), lines(old).map(text_of).collect());
+        if file.len() != old.len() {
+            return None;
+        }
+        let reindent = match rules.leading {
+            true => Some(Reindent::between(indentations(&file, &old), whole_file)?),
+            false => None,
+        };
+        Some(Merge { file, old, new: lines(new).map(text_of).collect(), rules, end, reindent })
+    }
+
+    /// The passage as it shall be; none if a new line cannot be indented without guessing.
+    pub(super) fn text(&self) -> Option<String> {
+        let mut text = String::new();
+        for (tag, old, new) in changes(&self.old, &self.new) {
+            for (nth, at) in new.clone().enumerate() {
+                let twin = Some(old.start + nth).filter(|twin| *twin < old.end);
+                match twin {
+                    Some(twin) if tag == DiffTag::Equal => text.push_str(self.file[twin].text),
+                    Some(twin) => text.push_str(&self.changed(at, twin, old.len() == new.len())?),
+                    None => text.push_str(&self.added(self.new[at])?),
+                }
+                if at + 1 < self.new.len() {
+                    let end = twin.map_or("", |twin| self.file[twin].end);
+                    text.push_str(if end.is_empty() { self.end } else { end });
+                }
+            }
+        }
+        Some(text)
+    }
+
+    fn added(&self, new: &str) -> Option<String> {
+        match &self.reindent {
+            Some(_) if is_blank(new) => Some(String::new()),
+            Some(reindent) => Some(reindent.apply(indent::of(new))? + &new[indent::of(new).len()..]),
+            None => Some(new.to_owned()),
+        }
+    }
+
+    /// A line that replaces another: its words that did not change are the file's.
+    fn changed(&self, new: usize, twin: usize, is_certain: bool) -> Option<String> {
+        let (new, old, file) = (self.new[new], self.old[twin], self.file[twin].text);
+        if !self.rules.typography {
+            return Some(self.added(new)? + if is_certain { self.tail(file, old, new) } else { "" });
+        }
+        Some(reword(file, old, new) + if is_certain { self.tail(file, old, new) } else { "" })
+    }
+
+    /// The trailing blanks of the file, which the model did not see.
+    fn tail(&self, file: &'a str, old: &str, new: &str) -> &'a str {
+        let ends_blank = |line: &str| line.ends_with(typography::is_blank);
+        if !self.rules.trailing || ends_blank(old) || ends_blank(new) || new.is_empty() {
+            return "";
+        }
+        let kept = Rules { leading: false, ..self.rules }.trim(file);
+        &file[kept.len()..]
+    }
+}
+
+fn indentations<'a>(file: &[Line<'a>], old: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+    let both = old.iter().zip(file).filter(|(old, _)| !is_blank(old));
+    both.map(|(old, file)| (indent::of(old), indent::of(file.text))).collect()
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim_matches([' ', '\t']).is_empty()
+}
+
+/// Beyond this many steps, what differs is taken as one change: more of the model's bytes, never other words.
+const MOST_STEPS: usize = 4_000_000;
+
+fn changes<T: Eq + std::hash::Hash>(old: &[T], new: &[T]) -> Vec<(DiffTag, Range<usize>, Range<usize>)> {
+    if old.len().saturating_mul(new.len()) <= MOST_STEPS {
+        let ops = capture_diff_slices(Algorithm::Myers, old, new);
+        return ops.iter().map(|op| op.as_tag_tuple()).collect();
+    }
+    let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let rest = old[head..].iter().rev().zip(new[head..].iter().rev());
+    let tail = rest.take_while(|(old, new)| old == new).count();
+    vec![
+        (DiffTag::Equal, 0..head, 0..head),
+        (DiffTag::Replace, head..old.len() - tail, head..new.len() - tail),
+        (DiffTag::Equal, old.len() - tail..old.len(), new.len() - tail..new.len()),
+    ]
+}
+
+/// `new`, with the spelling of `file` for the words that it shares with `old`.
+fn reword(file: &str, old: &str, new: &str) -> String {
+    let (old_words, new_words) = (words(old), words(new));
+    let boundaries = Boundaries::of(file);
+    let mut at = 0;
+    let spans: Vec<_> = (old_words.iter())
+        .map(|word| {
+            let from = at;
+            at += folded_len(word);
+            from..at
+        })
+        .collect();
+    let mut text = String::new();
+    for (tag, old, new) in changes(&old_words, &new_words) {
+        for (old, new) in old.map(Some).chain(std::iter::repeat(None)).zip(new) {
+            let kept = old.filter(|_| tag == DiffTag::Equal).and_then(|old| boundaries.slice(file, &spans[old]));
+            text.push_str(kept.unwrap_or(new_words[new]));
+        }
+    }
+    text
+}
+
+/// Runs of letters and digits, and every other character by itself.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        // An accent of its own belongs to its letter.
+        let in_word = |character: char| character.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&character);
+        let run = rest.len() - rest.trim_start_matches(in_word).len();
+        let (word, behind) = rest.split_at(run.max(first.len_utf8()));
+        words.push(word);
+        rest = behind;
+    }
+    words
+}
+
+fn folded_len(text: &str) -> usize {
+    let mut plain = String::new();
+    text.chars().for_each(|character| typography::fold(character, &mut plain));
+    plain.len()
+}
+
+/// Where the characters of a line start, and where they would if it were folded.
+struct Boundaries(Vec<(usize, usize)>);
+
+impl Boundaries {
+    fn of(line: &str) -> Boundaries {
+        let mut plain = String::new();
+        let mut boundaries = vec![(0, 0)];
+        for (at, character) in line.char_indices() {
+            typography::fold(character, &mut plain);
+            boundaries.push((plain.len(), at + character.len_utf8()));
+        }
+        Boundaries(boundaries)
+    }
+
+    fn slice<'a>(&self, line: &'a str, folded: &Range<usize>) -> Option<&'a str> {
+        let find = |folded: usize| {
+            let found = self.0.binary_search_by_key(&folded, |boundary| boundary.0).ok()?;
+            Some(self.0[found].1)
+        };
+        line.get(find(folded.start)?..find(folded.end)?)
+    }
+}

@@ -58,12 +58,20 @@ impl fmt::Display for Loosening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Loosening::LineEndings => "the line endings were adapted to the file's",
-            Loosening::TrailingBlanks => "blanks at the ends of lines differ from the file's; the file's were kept",
+            Loosening::TrailingBlanks => {
+                "blanks at the ends of lines differ from the file's; the file's were kept"
+            }
             Loosening::LineNumbers => "line numbers are not part of the file and were left out",
             Loosening::Indentation => "the indentation was adapted to the file's",
-            Loosening::Typography => "quotes, dashes, spaces or accents are written otherwise in the file; the file's were kept",
-            Loosening::Escapes => "quotes, backslashes or newlines were escaped once too often; one layer was taken off",
-            Loosening::EdgeBlankLines => "blank lines around the passage are not in the file and were left out",
+            Loosening::Typography => {
+                "quotes, dashes, spaces or accents are written otherwise in the file; the file's were kept"
+            }
+            Loosening::Escapes => {
+                "quotes, backslashes or newlines were escaped once too often; one layer was taken off"
+            }
+            Loosening::EdgeBlankLines => {
+                "blank lines around the passage are not in the file and were left out"
+            }
         })
     }
 }
@@ -86,9 +94,9 @@ impl fmt::Display for Refused {
         match self {
             Refused::Empty => f.write_str("the old text is empty; to create or overwrite a file, use Write"),
             Refused::Identical => f.write_str("nothing would change: the new text is the same as the old"),
-            Refused::NotThere { nearest: None } => {
-                f.write_str("the old text does not occur in the file, nor does anything like it; read the file again")
-            }
+            Refused::NotThere { nearest: None } => f.write_str(
+                "the old text does not occur in the file, nor does anything like it; read the file again",
+            ),
             Refused::NotThere { nearest: Some(region) } => {
                 write!(f, "the old text does not occur in the file; {region}")
             }
@@ -366,7 +374,8 @@ impl Attempt {
         let first = lines(old).next().map_or("", |line| line.text);
         let last = lines(old).last().map_or("", |line| line.text);
         // Indentation is compared only of whole indentations, trailing blanks only at the ends of lines.
-        let from_start = self.request.from_start || (self.rules.leading && !self.rules.trim(first).is_empty());
+        let from_start =
+            self.request.from_start || (self.rules.leading && !self.rules.trim(first).is_empty());
         let trimmed = Rules { leading: false, ..self.rules }.trim(last).len() < last.len();
         let to_end = self.request.to_end || trimmed;
         (if from_start { "\n" } else { "" }, if to_end { "\n" } else { "" })

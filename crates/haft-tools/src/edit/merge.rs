@@ -136,7 +136,8 @@ fn reword(file: &str, old: &str, new: &str) -> String {
     let mut text = String::new();
     for (tag, old, new) in changes(&old_words, &new_words) {
         for (old, new) in old.map(Some).chain(std::iter::repeat(None)).zip(new) {
-            let kept = old.filter(|_| tag == DiffTag::Equal).and_then(|old| boundaries.slice(file, &spans[old]));
+            let kept =
+                old.filter(|_| tag == DiffTag::Equal).and_then(|old| boundaries.slice(file, &spans[old]));
             text.push_str(kept.unwrap_or(new_words[new]));
         }
     }
@@ -149,7 +150,8 @@ fn words(line: &str) -> Vec<&str> {
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
         // An accent of its own belongs to its letter.
-        let in_word = |character: char| character.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&character);
+        let in_word =
+            |character: char| character.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&character);
         let run = rest.len() - rest.trim_start_matches(in_word).len();
         let (word, behind) = rest.split_at(run.max(first.len_utf8()));
         words.push(word);

@@ -79,7 +79,8 @@ fn best_start(text: &str, old: &[&str]) -> Option<usize> {
 /// The words of a line, and the whole of it, which counts for as much again.
 fn terms(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|character: char| !character.is_alphanumeric()).filter(|word| word.len() > 1);
-    let whole = Some(line.trim()).filter(|line| line.contains(|character: char| !character.is_alphanumeric()));
+    let whole =
+        Some(line.trim()).filter(|line| line.contains(|character: char| !character.is_alphanumeric()));
     words.chain(whole)
 }
 
@@ -107,7 +108,9 @@ fn diff(old: &[&str], region: &[&str]) -> String {
 
 /// The first characters that differ, for lines that look the same.
 fn first_difference(old: &[&str], region: &[&str]) -> String {
-    let Some((old, file)) = old.iter().zip(region).find(|(old, file)| old != file) else { return String::new() };
+    let Some((old, file)) = old.iter().zip(region).find(|(old, file)| old != file) else {
+        return String::new();
+    };
     let column = old.chars().zip(file.chars()).take_while(|(old, file)| old == file).count();
     let show = |line: &str| match line.chars().skip(column).take(12).collect::<String>() {
         rest if rest.is_empty() => "the end of the line".to_owned(),

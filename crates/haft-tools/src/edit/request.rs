@@ -30,7 +30,8 @@ impl Request {
 
     /// Without the line numbers that Read shows.
     pub(super) fn without_numbers(&self) -> Option<Request> {
-        let separator = SEPARATORS.into_iter().find(|separator| first_number(&self.old, separator).is_some())?;
+        let separator =
+            SEPARATORS.into_iter().find(|separator| first_number(&self.old, separator).is_some())?;
         let first = first_number(&self.old, separator)?;
         let count = body(&self.old).count();
         // A single `12: ` or `12|` is too likely to be content.
@@ -76,7 +77,10 @@ const SEPARATORS: [&str; 4] = ["\t", "→", ": ", "|"];
 /// The lines that carry numbers: all but the nothing behind the last line end.
 fn body(text: &str) -> impl Iterator<Item = Line<'_>> {
     let count = lines(text).count();
-    lines(text).enumerate().filter(move |(at, line)| at + 1 < count || !line.text.is_empty()).map(|(_, line)| line)
+    lines(text)
+        .enumerate()
+        .filter(move |(at, line)| at + 1 < count || !line.text.is_empty())
+        .map(|(_, line)| line)
 }
 
 /// The number of the first line, if every line has one and they are consecutive.
@@ -100,7 +104,8 @@ fn numbered<'a>(line: &'a str, separator: &str) -> Option<(usize, &'a str)> {
 }
 
 fn strip_numbers(text: &str, separator: &str) -> String {
-    let strip = |line: Line| numbered(line.text, separator).map_or(line.text, |(_, rest)| rest).to_owned() + line.end;
+    let strip =
+        |line: Line| numbered(line.text, separator).map_or(line.text, |(_, rest)| rest).to_owned() + line.end;
     lines(text).map(strip).collect()
 }
 

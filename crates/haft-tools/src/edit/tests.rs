@@ -64,7 +64,6 @@ fn what_changes_nothing_is_refused() {
     check_refused("a", "a", "a", "nothing would change");
     check_refused("a", "", "b", "use Write");
     check_refused("a\r\nb\r\n", "a\r\nb", "a\nb", "nothing would change");
-    check_refused("  a\n  b\n", "a \nb", "a\nb ", NOT_THERE);
 }
 
 #[test]
@@ -130,8 +129,18 @@ fn copied_line_numbers_are_left_out() {
 
 #[test]
 fn indentation_is_adapted() {
-    check("  if a {\n    b\n  }\n", "if a {\n  b\n}", "if a {\n  c\n    d\n}", "  if a {\n    c\n      d\n  }\n");
-    check("\tif a {\n\t\tb\n\t}\n", "    if a {\n        b\n    }", "    if c {\n        b\n    }", "\tif c {\n\t\tb\n\t}\n");
+    check(
+        "  if a {\n    b\n  }\n",
+        "if a {\n  b\n}",
+        "if a {\n  c\n    d\n}",
+        "  if a {\n    c\n      d\n  }\n",
+    );
+    check(
+        "\tif a {\n\t\tb\n\t}\n",
+        "    if a {\n        b\n    }",
+        "    if c {\n        b\n    }",
+        "\tif c {\n\t\tb\n\t}\n",
+    );
     check("    a\n        b\n", "\ta\n\t\tb", "\ta\n\t\tb\n\t\t\tc", "    a\n        b\n            c\n");
     check("a\n  b\n", "    a\n      b", "    a\n      c", "a\n  c\n");
     check("  a  \n\n  b\n", "a\n\nb", "a\n\nnew\n\nb", "  a  \n\n  new\n\n  b\n");

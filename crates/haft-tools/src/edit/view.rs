@@ -70,8 +70,11 @@ struct Mark {
 
 impl View {
     pub(super) fn new(file: &str, rules: Rules) -> View {
-        let mut view =
-            View { text: String::with_capacity(file.len() + 2), rules, marks: vec![Mark { view: 1, file: 0 }] };
+        let mut view = View {
+            text: String::with_capacity(file.len() + 2),
+            rules,
+            marks: vec![Mark { view: 1, file: 0 }],
+        };
         view.text.push('\n');
         let mut at = 0;
         for line in lines(file) {

@@ -309,8 +309,10 @@ fn attempts(text: &str, request: &Request) -> Vec<Attempt> {
         attempt(Loosening::LineNumbers, numberless, indentation);
     }
     attempt(Loosening::Typography, request, typography);
+    attempt(Loosening::Typography, request, Rules { leading: true, ..typography });
     for escapeless in request.without_escapes() {
         attempt(Loosening::Escapes, &escapeless, trailing);
+        attempt(Loosening::Escapes, &escapeless, indentation);
     }
     if let Some(edgeless) = request.without_edges() {
         attempt(Loosening::EdgeBlankLines, &edgeless, trailing);

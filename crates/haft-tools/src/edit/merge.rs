@@ -3,7 +3,7 @@
 //! The model's old text and the passage in the file have the same lines but for what was forgiven. So what the model
 //! left alone between its old and its new text is taken from the file, and only the rest from the model.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -22,7 +22,12 @@ pub(super) struct Merge<'a> {
     /// What new lines end with.
     end: &'a str,
     reindent: Option<Reindent<'a>>,
+    /// The plain characters of the file for which the model wrote typographic ones.
+    plain: Plain,
 }
+
+/// None for a character that stands for several.
+type Plain = HashMap<char, Option<char>>;
 
 impl<'a> Merge<'a> {
     /// None if the passage differs from the old text in more than the rules forgive.
@@ -43,7 +48,8 @@ impl<'a> Merge<'a> {
             true => Some(Reindent::between(indentations(&file, &old), whole_file)?),
             false => None,
         };
-        Some(Merge { file, old, new: lines(new).map(text_of).collect(), rules, end, reindent })
+        let plain = if rules.typography { plain(&file, &old) } else { Plain::new() };
+        Some(Merge { file, old, new: lines(new).map(text_of).collect(), rules, end, reindent, plain })
     }
 
     /// The passage as it shall be; none if a new line cannot be indented without guessing.
@@ -54,7 +60,7 @@ impl<'a> Merge<'a> {
                 let twin = Some(old.start + nth).filter(|twin| *twin < old.end);
                 match twin {
                     Some(twin) if tag == DiffTag::Equal => text.push_str(self.file[twin].text),
-                    Some(twin) => text.push_str(&self.changed(at, twin, old.len() == new.len())?),
+                    Some(twin) => text.push_str(&self.changed(self.new[at], twin, old.len() == new.len())?),
                     None => text.push_str(&self.added(self.new[at])?),
                 }
                 if at + 1 < self.new.len() {
@@ -67,20 +73,40 @@ impl<'a> Merge<'a> {
     }
 
     fn added(&self, new: &str) -> Option<String> {
-        match &self.reindent {
-            Some(_) if is_blank(new) => Some(String::new()),
-            Some(reindent) => Some(reindent.apply(indent::of(new))? + &new[indent::of(new).len()..]),
-            None => Some(new.to_owned()),
-        }
+        let (indentation, body) = self.indented(new)?;
+        Some(indentation + &self.spelled(body))
     }
 
     /// A line that replaces another: its words that did not change are the file's.
-    fn changed(&self, new: usize, twin: usize, is_certain: bool) -> Option<String> {
-        let (new, old, file) = (self.new[new], self.old[twin], self.file[twin].text);
-        if !self.rules.typography {
-            return Some(self.added(new)? + if is_certain { self.tail(file, old, new) } else { "" });
+    fn changed(&self, new: &str, twin: usize, is_certain: bool) -> Option<String> {
+        let (old, file) = (self.old[twin], self.file[twin].text);
+        let (indentation, body) = self.indented(new)?;
+        let body = match self.rules.typography {
+            true => reword(self.body(file), self.body(old), body, |word| self.spelled(word)),
+            false => body.to_owned(),
+        };
+        Some(indentation + &body + if is_certain { self.tail(file, old, new) } else { "" })
+    }
+
+    /// The indentation that a new line gets, and the rest of it.
+    fn indented<'n>(&self, new: &'n str) -> Option<(String, &'n str)> {
+        match &self.reindent {
+            Some(_) if is_blank(new) => Some((String::new(), "")),
+            Some(reindent) => Some((reindent.apply(indent::of(new))?, self.body(new))),
+            None => Some((String::new(), new)),
         }
-        Some(reword(file, old, new) + if is_certain { self.tail(file, old, new) } else { "" })
+    }
+
+    /// A line without what is indented otherwise.
+    fn body<'l>(&self, line: &'l str) -> &'l str {
+        if self.reindent.is_some() { &line[indent::of(line).len()..] } else { line }
+    }
+
+    /// What is new, without the typographic characters that the model wrote for the plain ones of the file.
+    fn spelled(&self, new: &str) -> String {
+        new.chars()
+            .map(|character| self.plain.get(&character).copied().flatten().unwrap_or(character))
+            .collect()
     }
 
     /// The trailing blanks of the file, which the model did not see.
@@ -97,6 +123,22 @@ impl<'a> Merge<'a> {
 fn indentations<'a>(file: &[Line<'a>], old: &[&'a str]) -> Vec<(&'a str, &'a str)> {
     let both = old.iter().zip(file).filter(|(old, _)| !is_blank(old));
     both.map(|(old, file)| (indent::of(old), indent::of(file.text))).collect()
+}
+
+/// The other way round would be a guess: a plain quote is an opening or a closing one, or belongs to new code.
+fn plain(file: &[Line<'_>], old: &[&str]) -> Plain {
+    let mut plain = Plain::new();
+    let pairs = file.iter().zip(old).map(|(file, old)| (file.text.trim_start(), old.trim_start()));
+    for (file, old) in pairs.flat_map(|(file, old)| file.chars().zip(old.chars())) {
+        if !old.is_ascii() {
+            let same = Some(file).filter(|file| file.is_ascii() && typography::is_plain_form(*file, old));
+            plain
+                .entry(old)
+                .and_modify(|seen| *seen = seen.filter(|seen| Some(*seen) == same))
+                .or_insert(same);
+        }
+    }
+    plain
 }
 
 fn is_blank(line: &str) -> bool {
@@ -122,7 +164,7 @@ fn changes<T: Eq + std::hash::Hash>(old: &[T], new: &[T]) -> Vec<(DiffTag, Range
 }
 
 /// `new`, with the spelling of `file` for the words that it shares with `old`.
-fn reword(file: &str, old: &str, new: &str) -> String {
+fn reword(file: &str, old: &str, new: &str, spelled: impl Fn(&str) -> String) -> String {
     let (old_words, new_words) = (words(old), words(new));
     let boundaries = Boundaries::of(file);
     let mut at = 0;
@@ -138,7 +180,10 @@ fn reword(file: &str, old: &str, new: &str) -> String {
         for (old, new) in old.map(Some).chain(std::iter::repeat(None)).zip(new) {
             let kept =
                 old.filter(|_| tag == DiffTag::Equal).and_then(|old| boundaries.slice(file, &spans[old]));
-            text.push_str(kept.unwrap_or(new_words[new]));
+            match kept {
+                Some(kept) => text.push_str(kept),
+                None => text.push_str(&spelled(new_words[new])),
+            }
         }
     }
     text

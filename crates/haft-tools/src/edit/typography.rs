@@ -19,6 +19,13 @@ pub(super) fn fold(character: char, plain: &mut String) {
     }
 }
 
+/// Whether `plain` is all that is left of `character`.
+pub(super) fn is_plain_form(plain: char, character: char) -> bool {
+    let mut folded = String::new();
+    fold(character, &mut folded);
+    folded.chars().eq([plain])
+}
+
 /// Blanks at the end of a line, hard ones among them.
 pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t') || is_hard_space(character)

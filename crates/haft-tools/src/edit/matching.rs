@@ -8,7 +8,7 @@ use std::{fmt, ops::Range};
 
 use super::{
     merge::Merge,
-    nearest::{self, Region},
+    nearest::{self, Region, longest_words},
     request::Request,
     view::{Rules, View, find_from, lines},
 };
@@ -326,17 +326,18 @@ const MOST_FALSE_STARTS: usize = 10_000;
 /// More places than this need not be told apart.
 const MOST_PLACES: usize = 1_000;
 
+/// So many words are looked for before the passage is.
+const MOST_WORDS: usize = 8;
+
 impl Attempt {
-    /// Whether the longest word of the passage occurs at all: much faster than a view of a large file.
+    /// Whether the words of the passage occur at all: much faster than a view of a large file.
     fn may_succeed(&self, text: &str) -> bool {
-        let old = &self.request.old;
-        let words = old.split(|character: char| !character.is_ascii_alphanumeric());
-        let Some(longest) = words.max_by_key(|word| word.len()).filter(|word| !word.is_empty()) else {
-            return !old.trim().is_empty();
-        };
-        // The last letter may carry an accent of its own, which the file writes as one character.
-        let certain = if self.rules.typography { &longest[..longest.len() - 1] } else { longest };
-        text.contains(certain)
+        let words = longest_words(&self.request.old);
+        words.into_iter().take(MOST_WORDS).all(|word| {
+            // The last letter may carry an accent of its own, which the file writes as one character.
+            let certain = if self.rules.typography { &word[..word.len() - 1] } else { word };
+            text.contains(certain)
+        })
     }
 
     /// Where the passage stands in the file; none if that cannot be said.

@@ -30,7 +30,8 @@ impl fmt::Display for Region {
     }
 }
 
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+const MOST_WORDS: usize = 8;
 const MOST_OLD_LINES: usize = 400;
 const MOST_DIFF_LINES: usize = 60;
 const MOST_COLUMNS: usize = 200;
@@ -38,16 +39,38 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The region nearest to `old`, if one shares a third of it.
 pub(super) fn find(text: &str, old: &str) -> Option<Region> {
+    let (searched, lines_before) = window(text, old);
     let old: Vec<_> = old.lines().take(MOST_OLD_LINES).collect();
-    let searched = &text[..text.floor_char_boundary(MOST_BYTES)];
     let first = best_start(searched, &old)?;
     let region: Vec<_> = searched.lines().skip(first).take(old.len()).collect();
     Some(Region {
-        first_line: first + 1,
-        last_line: first + region.len(),
+        first_line: lines_before + first + 1,
+        last_line: lines_before + first + region.len(),
         text: region.join("\n"),
         diff: diff(&old, &region),
     })
+}
+
+/// The part of a large file that is searched, around the longest word that it shares with the passage, and how many
+/// lines are before it.
+fn window<'a>(text: &'a str, old: &str) -> (&'a str, usize) {
+    if text.len() <= MOST_BYTES {
+        return (text, 0);
+    }
+    let at = longest_words(old).into_iter().take(MOST_WORDS).find_map(|word| text.find(word)).unwrap_or(0);
+    let start = text.floor_char_boundary(at.saturating_sub(MOST_BYTES / 2));
+    let start = text[..start].rfind('\n').map_or(0, |end| end + 1);
+    let end = text.floor_char_boundary(start + MOST_BYTES);
+    (&text[start..end], text[..start].bytes().filter(|byte| *byte == b'\n').count())
+}
+
+/// The words of a text, those first that say most.
+pub(super) fn longest_words(text: &str) -> Vec<&str> {
+    let words = text.split(|character: char| !character.is_ascii_alphanumeric());
+    let mut words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.dedup();
+    words
 }
 
 /// The line at which the passage would start: every word that both share votes for one, by its length.

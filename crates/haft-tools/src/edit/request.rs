@@ -156,7 +156,7 @@ impl Layer {
             let escaped = behind.chars().next().and_then(|next| self.escaped(next));
             match (self.backslashes, escaped) {
                 (true, Some(_)) if run % 2 == 1 => plain.push_str(&slashes[..run / 2]),
-                (true, _) if run % 2 == 0 => plain.push_str(&slashes[..run / 2]),
+                (true, _) if run.is_multiple_of(2) => plain.push_str(&slashes[..run / 2]),
                 (false, Some(_)) if run == 1 => {}
                 (false, None) => plain.push_str(slashes),
                 _ => return None,

@@ -86,6 +86,13 @@ fn what_is_only_nearly_there_is_refused_and_shown() {
 }
 
 #[test]
+fn the_nearest_region_of_a_large_file_is_found_by_its_longest_word() {
+    let mut text = "let other = 1;\n".repeat(1_000_000);
+    text.insert_str(13_500_000, "let something_rare = 2;\n");
+    check_refused(&text, "let something_rare = 3;", "x", "nearest are the lines 900001 to 900001");
+}
+
+#[test]
 fn line_endings_are_the_files() {
     check("a\r\nb\r\nc\r\n", "a\nb", "a\nx\nb", "a\r\nx\r\nb\r\nc\r\n");
     check("a\rb\rc\r", "a\nb", "x\nb", "x\rb\rc\r");

@@ -54,8 +54,14 @@ impl<'a> Reindent<'a> {
     }
 }
 
+/// The blanks at the start of a line.
 pub(super) fn of(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+    &line[..line.len() - rest(line).len()]
+}
+
+/// What follows them.
+pub(super) fn rest(line: &str) -> &str {
+    line.trim_start_matches([' ', '\t'])
 }
 
 fn shift(pairs: &[(&str, &str)], tab: usize) -> Option<Shift> {

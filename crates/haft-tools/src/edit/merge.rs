@@ -56,11 +56,15 @@ impl<'a> Merge<'a> {
     pub(super) fn text(&self) -> Option<String> {
         let mut text = String::new();
         for (tag, old, new) in changes(&self.old, &self.new) {
-            for (nth, at) in new.clone().enumerate() {
-                let twin = Some(old.start + nth).filter(|twin| *twin < old.end);
+            let twins = match tag {
+                DiffTag::Equal => (0..old.len()).map(Some).collect(),
+                _ => twins(&self.old[old.clone()], &self.new[new.clone()]),
+            };
+            for (at, twin) in new.zip(twins) {
+                let twin = twin.map(|twin| old.start + twin);
                 match twin {
                     Some(twin) if tag == DiffTag::Equal => text.push_str(self.file[twin].text),
-                    Some(twin) => text.push_str(&self.changed(self.new[at], twin, old.len() == new.len())?),
+                    Some(twin) => text.push_str(&self.changed(self.new[at], twin)?),
                     None => text.push_str(&self.added(self.new[at])?),
                 }
                 if at + 1 < self.new.len() {
@@ -78,28 +82,24 @@ impl<'a> Merge<'a> {
     }
 
     /// A line that replaces another: its words that did not change are the file's.
-    fn changed(&self, new: &str, twin: usize, is_certain: bool) -> Option<String> {
+    fn changed(&self, new: &str, twin: usize) -> Option<String> {
         let (old, file) = (self.old[twin], self.file[twin].text);
         let (indentation, body) = self.indented(new)?;
         let body = match self.rules.typography {
-            true => reword(self.body(file), self.body(old), body, |word| self.spelled(word)),
+            // Blanks between words are not to be taken for indentation.
+            true => reword(indent::rest(file), indent::rest(old), body, |word| self.spelled(word)),
             false => body.to_owned(),
         };
-        Some(indentation + &body + if is_certain { self.tail(file, old, new) } else { "" })
+        Some(indentation + &body + self.tail(file, old, new))
     }
 
     /// The indentation that a new line gets, and the rest of it.
     fn indented<'n>(&self, new: &'n str) -> Option<(String, &'n str)> {
         match &self.reindent {
             Some(_) if is_blank(new) => Some((String::new(), "")),
-            Some(reindent) => Some((reindent.apply(indent::of(new))?, self.body(new))),
-            None => Some((String::new(), new)),
+            Some(reindent) => Some((reindent.apply(indent::of(new))?, indent::rest(new))),
+            None => Some((indent::of(new).to_owned(), indent::rest(new))),
         }
-    }
-
-    /// A line without what is indented otherwise.
-    fn body<'l>(&self, line: &'l str) -> &'l str {
-        if self.reindent.is_some() { &line[indent::of(line).len()..] } else { line }
     }
 
     /// What is new, without the typographic characters that the model wrote for the plain ones of the file.
@@ -161,6 +161,58 @@ fn changes<T: Eq + std::hash::Hash>(old: &[T], new: &[T]) -> Vec<(DiffTag, Range
         (DiffTag::Replace, head..old.len() - tail, head..new.len() - tail),
         (DiffTag::Equal, old.len() - tail..old.len(), new.len() - tail..new.len()),
     ]
+}
+
+/// Beyond this many pairs of lines, they are taken as they come.
+const MOST_PAIRS: usize = 10_000;
+
+/// For each new line the old one that it comes from, in order: so that as much as possible is kept.
+fn twins(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
+    if old.len().saturating_mul(new.len()) > MOST_PAIRS {
+        return (0..new.len()).map(|at| Some(at).filter(|at| *at < old.len())).collect();
+    }
+    let old_words: Vec<_> = old.iter().map(|line| counts(line)).collect();
+    let new_words: Vec<_> = new.iter().map(|line| counts(line)).collect();
+    let mut shared: Vec<Vec<usize>> =
+        old_words.iter().map(|old| new_words.iter().map(|new| in_common(old, new)).collect()).collect();
+    // As many as before: where nothing else tells, a line replaces the one in its place.
+    if old.len() == new.len() {
+        (0..old.len()).for_each(|at| shared[at][at] += 1);
+    }
+    // What can be kept of the lines from here on, for each pair of them.
+    let mut best = vec![vec![0; new.len() + 1]; old.len() + 1];
+    for (at_old, at_new) in
+        (0..old.len()).rev().flat_map(|old| (0..new.len()).rev().map(move |new| (old, new)))
+    {
+        let paired = shared[at_old][at_new] + best[at_old + 1][at_new + 1];
+        best[at_old][at_new] = paired.max(best[at_old + 1][at_new]).max(best[at_old][at_new + 1]);
+    }
+    let (mut twins, mut at) = (vec![None; new.len()], (0, 0));
+    while at.0 < old.len() && at.1 < new.len() {
+        let here = best[at.0][at.1];
+        if here == best[at.0 + 1][at.1] {
+            at.0 += 1;
+        } else if here == best[at.0][at.1 + 1] {
+            at.1 += 1;
+        } else {
+            twins[at.1] = Some(at.0);
+            at = (at.0 + 1, at.1 + 1);
+        }
+    }
+    twins
+}
+
+fn counts(line: &str) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for word in words(line).into_iter().filter(|word| !word.trim().is_empty()) {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
+}
+
+/// How many bytes of words two lines share.
+fn in_common(old: &HashMap<&str, usize>, new: &HashMap<&str, usize>) -> usize {
+    old.iter().map(|(word, count)| word.len() * count.min(new.get(word).unwrap_or(&0))).sum()
 }
 
 /// `new`, with the spelling of `file` for the words that it shares with `old`.

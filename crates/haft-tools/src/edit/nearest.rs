@@ -51,13 +51,14 @@ pub(super) fn find(text: &str, old: &str) -> Option<Region> {
     })
 }
 
-/// The part of a large file that is searched, around the longest word that it shares with the passage, and how many
-/// lines are before it.
+/// The part of a large file that is searched, and how many lines are before it: around the shared word that comes up
+/// last, which is likely a rare one.
 fn window<'a>(text: &'a str, old: &str) -> (&'a str, usize) {
     if text.len() <= MOST_BYTES {
         return (text, 0);
     }
-    let at = longest_words(old).into_iter().take(MOST_WORDS).find_map(|word| text.find(word)).unwrap_or(0);
+    let shared = longest_words(old).into_iter().take(MOST_WORDS).filter_map(|word| text.find(word));
+    let at = shared.max().unwrap_or(0);
     let start = text.floor_char_boundary(at.saturating_sub(MOST_BYTES / 2));
     let start = text[..start].rfind('\n').map_or(0, |end| end + 1);
     let end = text.floor_char_boundary(start + MOST_BYTES);

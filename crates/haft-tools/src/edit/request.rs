@@ -56,20 +56,28 @@ impl Request {
         })
     }
 
-    /// Without blank lines at the edges, if the new text has as many there.
+    /// Without blank lines at the edges, if the new text has them too. What it has more of is meant.
     pub(super) fn without_edges(&self) -> Option<Request> {
         let (old, new) = (Edges::of(&self.old)?, Edges::of(&self.new)?);
-        if old.above + old.below == 0 || (old.above, old.below) != (new.above, new.below) {
+        if old.above + old.below == 0 || old.above > new.above || old.below > new.below {
             return None;
         }
         Some(Request {
             old: old.core.to_owned(),
-            new: new.core.to_owned(),
+            new: without_lines(&self.new, old.above, old.below),
             from_start: self.from_start || old.above > 0,
             to_end: old.below > 0,
             at_line: None,
         })
     }
+}
+
+/// Without so many lines at the top and at the bottom.
+fn without_lines(text: &str, above: usize, below: usize) -> String {
+    let all: Vec<_> = lines(text).collect();
+    let kept = &all[above..all.len() - below];
+    let ends = kept.iter().enumerate().map(|(at, line)| if at + 1 < kept.len() { line.end } else { "" });
+    kept.iter().zip(ends).flat_map(|(line, end)| [line.text, end]).collect()
 }
 
 const SEPARATORS: [&str; 4] = ["\t", "→", ": ", "|"];

@@ -86,7 +86,7 @@ fn what_is_only_nearly_there_is_refused_and_shown() {
 }
 
 #[test]
-fn the_nearest_region_of_a_large_file_is_found_by_its_longest_word() {
+fn the_nearest_region_of_a_large_file_is_found_by_a_rare_word() {
     let mut text = "let other = 1;\n".repeat(1_000_000);
     text.insert_str(13_500_000, "let something_rare = 2;\n");
     check_refused(&text, "let something_rare = 3;", "x", "nearest are the lines 900001 to 900001");
@@ -176,6 +176,7 @@ fn typography_is_forgiven_and_kept() {
     check("\u{d55c}\n", "\u{1112}\u{1161}\u{11ab}", "x", "x\n");
     check_loosened("it’s", "it's", "its", "its", Loosening::Typography);
     check("    “a”\n      b\n", "\"a\"\n  b", "\"c\"\n  b", "    “c”\n      b\n");
+    check("“a”\n“b”\n“c”\n", "\"a\"\n\"b\"\n\"c\"", "new\n\"a\" 1\n\"c\" 3", "new\n“a” 1\n“c” 3\n");
     // What the model adds is plain where the file is.
     check("f(\"a\")\n", "f(“a”)", "f(“a”, “b”)\ng(“c”)", "f(\"a\", \"b\")\ng(\"c\")\n");
     check("“a”\n", "\"a\"", "\"a\", \"b\"", "“a”, \"b\"\n");
@@ -201,7 +202,8 @@ fn blank_lines_around_are_left_out() {
     check("a\nb", "b\n", "c\n", "a\nc");
     check("a\n    b\nc\n", "\n\n  b\n\n", "\n\n  x\n\n", "a\n    x\nc\n");
     check_loosened("a\nb\nc\n", "b\n\n", "x\n\n", "a\nx\nc\n", Loosening::EdgeBlankLines);
-    // The new text wants other blank lines than the old one has.
+    check("a\nb\nc\n", "\n\nb\n\n", "\n\n\nx\n\n", "a\n\nx\nc\n");
+    // The new text takes blank lines away that are not there.
     check_refused("a\nb\nc\n", "b\n\n", "x\n", NOT_THERE);
     check_refused("a\nbc\n", "b\n\n", "x\n\n", NOT_THERE);
     check_refused("a\n\n\nb\n", "\n\n\n\n\n", "x", NOT_THERE);

@@ -217,21 +217,25 @@ fn in_common(old: &HashMap<&str, usize>, new: &HashMap<&str, usize>) -> usize {
 
 /// `new`, with the spelling of `file` for the words that it shares with `old`.
 fn reword(file: &str, old: &str, new: &str, spelled: impl Fn(&str) -> String) -> String {
+    // Hard spaces are no indentation: then the lines are out of step.
+    if folded(file).trim_end() != folded(old).trim_end() {
+        return spelled(new);
+    }
     let (old_words, new_words) = (words(old), words(new));
     let boundaries = Boundaries::of(file);
     let mut at = 0;
     let spans: Vec<_> = (old_words.iter())
         .map(|word| {
             let from = at;
-            at += folded_len(word);
+            at += folded(word).len();
             from..at
         })
         .collect();
     let mut text = String::new();
     for (tag, old, new) in changes(&old_words, &new_words) {
         for (old, new) in old.map(Some).chain(std::iter::repeat(None)).zip(new) {
-            let kept =
-                old.filter(|_| tag == DiffTag::Equal).and_then(|old| boundaries.slice(file, &spans[old]));
+            let same = old.filter(|_| tag == DiffTag::Equal);
+            let kept = same.and_then(|old| boundaries.slice(file, &spans[old]));
             match kept {
                 Some(kept) => text.push_str(kept),
                 None => text.push_str(&spelled(new_words[new])),
@@ -257,10 +261,10 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-fn folded_len(text: &str) -> usize {
+fn folded(text: &str) -> String {
     let mut plain = String::new();
     text.chars().for_each(|character| typography::fold(character, &mut plain));
-    plain.len()
+    plain
 }
 
 /// Where the characters of a line start, and where they would if it were folded.

@@ -3,13 +3,15 @@
 //! A crate of its own so that an embedder with other tools compiles none of these. Adding a tool is its file and its
 //! two lines here; forget the second and the compiler says that it is never constructed.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the tool that uses it follows"))]
 mod edit; //         Edit: replaces a passage of a text file
 mod list; //         List: what is in a directory
 mod read; //         Read: the lines of a text file
 mod stat; //         Stat: what is at a path
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
+mod diff; //         for both: a change as a person sees it
+#[cfg(test)]
+mod desk; //         for tests: a session that may edit
 
 use haft_tool::{IntoTool, SharedTool};
 
@@ -17,5 +19,11 @@ pub use tool_search::ToolSearch;
 
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
 pub fn builtin() -> Vec<SharedTool> {
-    vec![list::List.into_tool(), read::Read.into_tool(), stat::Stat.into_tool(), write::Write.into_tool()]
+    vec![
+        edit::Edit.into_tool(),
+        list::List.into_tool(),
+        read::Read.into_tool(),
+        stat::Stat.into_tool(),
+        write::Write.into_tool(),
+    ]
 }

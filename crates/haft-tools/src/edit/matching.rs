@@ -15,12 +15,7 @@ use super::{
 
 /// Replaces `old` by `new` in `text`: at its only place, or with `all` at every place.
 pub(crate) fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, Refused> {
-    if old.is_empty() {
-        return Err(Refused::Empty);
-    }
-    if old == new {
-        return Err(Refused::Identical);
-    }
+    sensible(old, new)?;
     let edited = match exact(text, old, new, all)? {
         Some(edited) => Some(edited),
         None => loose(text, old, new, all)?,
@@ -30,6 +25,14 @@ pub(crate) fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited
         Some(edited) => Ok(edited),
         None => Err(Refused::NotThere { nearest: nearest::find(text, old) }),
     }
+}
+
+/// Refuses what could not be an edit of any text.
+pub(crate) fn sensible(old: &str, new: &str) -> Result<(), Refused> {
+    if old.is_empty() {
+        return Err(Refused::Empty);
+    }
+    if old == new { Err(Refused::Identical) } else { Ok(()) }
 }
 
 /// A text after an edit.

@@ -15,7 +15,6 @@ use similar::{ChangeTag, TextDiff};
 pub(crate) struct Region {
     pub(crate) first_line: usize,
     pub(crate) last_line: usize,
-    pub(crate) text: String,
     /// What to take from the old text (`-`) and to add (`+`) for it to be what the file has.
     pub(crate) diff: String,
 }
@@ -46,7 +45,6 @@ pub(super) fn find(text: &str, old: &str) -> Option<Region> {
     Some(Region {
         first_line: lines_before + first + 1,
         last_line: lines_before + first + region.len(),
-        text: region.join("\n"),
         diff: diff(&old, &region),
     })
 }

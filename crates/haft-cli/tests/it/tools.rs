@@ -13,9 +13,8 @@ fn names(listing: &Value) -> Vec<&str> {
 fn the_table_fits_the_terminal() {
     let place = Place::new("");
     let wide = place.haft(&["tools"]).expect(0, "").out;
-    assert!(wide.starts_with(
-        "NAME        SOURCE   TOOLSET   STATE  DESCRIPTION\nList        builtin  readonly  shown"
-    ));
+    assert!(wide.starts_with("NAME        SOURCE   TOOLSET   STATE  DESCRIPTION\n"), "{wide}");
+    assert!(wide.contains("\nList        builtin  readonly  shown"), "{wide}");
     let mut narrow = place.command(&["tools"]);
     let narrow = crate::kit::Ran::of(&narrow.env("COLUMNS", "60").output().unwrap()).expect(0, "").out;
     assert!(narrow.lines().all(|line| line.chars().count() <= 60) && narrow.contains('…'), "{narrow}");

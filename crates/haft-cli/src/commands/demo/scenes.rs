@@ -7,6 +7,7 @@ use haft_engine::{
     result::size,
     turn::Event,
 };
+use haft_tool::View;
 use serde_json::json;
 
 use super::{
@@ -16,13 +17,14 @@ use super::{
 
 type Scene = fn(&mut Stage<'_>) -> anyhow::Result<()>;
 
-pub(super) const ALL: [(&str, Scene); 9] = [
+pub(super) const ALL: [(&str, Scene); 10] = [
     ("Reads run together", reads),
     ("A mistake is an answer that can be corrected", mistakes),
     ("What is clearly meant is repaired, and told", repairs),
     ("Outside of the workspace", outside),
     ("Nobody knows what it does", unknown),
     ("Two writers of one file", writers),
+    ("An edit, and a file that would run later", edits),
     ("A result that is too large", large),
     ("140 more tools, and the request stays small", many),
     ("Stopped, truthfully", stopped),
@@ -111,6 +113,24 @@ fn writers(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     lines.extend(now.lines().map(|line| format!("  {line}")));
     stage.engine(lines)?;
     stage.gets(&played.results[1], 1)
+}
+
+fn edits(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    // With the line numbers that Read showed, as models often copy them.
+    let line = |port: u32| format!("     4\t    let lamp = lamp::Lamp::new({port});");
+    let input = json!({ "file_path": "src/main.rs", "old_string": line(7000), "new_string": line(7001) });
+    let played = stage.turn("The port moves.", &[("Edit", input)])?;
+    let mut lines = vec![reason(&played, 0)];
+    if let Some(View::Diff { unified, .. }) = played.results[0].view.as_deref() {
+        lines.extend(unified.lines().map(|line| format!("  {line}")));
+    }
+    stage.engine(lines)?;
+    stage.gets(&played.results[0], 2)?;
+    let call = ("Write", json!({ "file_path": ".git/hooks/pre-commit", "content": "make release" }));
+    let played = stage.turn("And a hook, for later.", std::slice::from_ref(&call))?;
+    let decided = stage.decided(call)?;
+    stage.engine(vec![decided])?;
+    stage.gets(&played.results[0], 3)
 }
 
 fn large(stage: &mut Stage<'_>) -> anyhow::Result<()> {

@@ -113,6 +113,15 @@ fn one_call(c: &mut Criterion) {
             BatchSize::LargeInput,
         );
     });
+    // As Anthropic's and Gemini's messages bring them: JSON inside of JSON.
+    let parsed: serde_json::Value = serde_json::from_str(&large).expect("valid");
+    group.bench_function("eight steps, 100 KB as a value", |b| {
+        b.to_async(&runtime).iter_batched(
+            || Call::new("call_1", "Add", parsed.clone()),
+            |call| session.call(call),
+            BatchSize::LargeInput,
+        );
+    });
     group.finish();
 }
 

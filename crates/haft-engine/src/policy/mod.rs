@@ -1,8 +1,8 @@
 //! May this call run?
 //!
 //! [`Policy::compile`] turns rule texts into matchers once; [`Policy::decide`] answers for one call with
-//! *allow*, *ask* or *deny* and a [`Trace`] that says why; [`permit`](permit()) asks the person where that is the
-//! answer and gives out the [`Permit`] without which nothing runs. Deciding is pure: no I/O, no clock, no environment.
+//! *allow*, *ask* or *deny* and a [`Trace`] that says why; [`settle`] gives out the [`Permit`] without which nothing runs,
+//! or leaves the question open for [`ask`], which asks the person. Deciding is pure: no I/O, no clock, no environment.
 //! What a path really is after links stands in [`PathEffect::target`](haft_tool::PathEffect::target) already.
 //!
 //! ```
@@ -90,7 +90,7 @@ mod tests;
 pub use decide::{Decision, Request, Verdict};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{
-    Answer, Asked, Asker, Grants, Nobody, Permit, Question, Refused, Settled, Warrant, ask, permit, settle,
+    Answer, Asked, Asker, Grants, Nobody, Permit, Question, Refused, Settled, Warrant, ask, settle,
 };
 pub use rule::{Rule, SyntaxError};
 pub use rules::{Bases, Origin, Policy, RuleError, Rules};

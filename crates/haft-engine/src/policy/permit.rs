@@ -198,21 +198,6 @@ pub async fn ask(
     Err(Box::new(Refused { decision, fault }))
 }
 
-/// Lets a call run, or says why not. Waits for a person only where the policy says *ask*.
-pub async fn permit(
-    policy: &Policy,
-    grants: &Grants,
-    asker: &dyn Asker,
-    call: Asked<'_>,
-    request: &Request<'_>,
-) -> Result<Permit, Box<Refused>> {
-    match settle(policy, grants, &call, request) {
-        Settled::Permitted(permit) => Ok(permit),
-        Settled::Refused(refused) => Err(refused),
-        Settled::Open(decision) => ask(decision, grants, asker, call, request).await,
-    }
-}
-
 /// The answer, or `None` if the call was cancelled first.
 async fn answer(
     asker: &dyn Asker,

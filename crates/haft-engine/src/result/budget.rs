@@ -125,10 +125,7 @@ async fn spill(result: &mut ToolResult, room: usize, store: &dyn ResultStore, se
 }
 
 fn stored_at(path: &Path) -> String {
-    format!(
-        "the whole is in {}; read parts of it with Read (offset, limit) or search it with Grep",
-        path.display()
-    )
+    format!("the whole is in {}; read parts of it with Read (offset, limit)", path.display())
 }
 
 /// Writes the preview of several texts as if they were one; says how many bytes of them it shows.

@@ -1,6 +1,6 @@
 //! How do the calls of one turn run?
 //!
-//! A turn is a list of calls. Each is understood first ([`pipeline`] steps 1–3), then waits until the [`Scheduler`] lets
+//! A turn is a list of calls. Each is understood first (`pipeline`, steps 1–3), then waits until the [`Scheduler`] lets
 //! it run beside or after the others, and then walks through the rest of the pipeline. Not here: what tools do, who may
 //! do what, and what an API's messages look like.
 

@@ -1,0 +1,132 @@
+//! What must hold for all rules and calls.
+
+use super::*;
+
+const RULES: &[&str] = &[
+    "*",
+    "Read",
+    "Edit",
+    "Bash",
+    "Write",
+    "mcp__a",
+    "Read(src/**)",
+    "Read(**/*.rs)",
+    "Read(.env)",
+    "Read(//etc)",
+    "Edit(src/**)",
+    "Edit(src/a.rs)",
+    "Edit(.git/config)",
+    "Edit(**)",
+    "Edit(//**)",
+    "Write(src/*)",
+    "Read(~/**)",
+    "Bash(git:*)",
+    "Bash(git diff)",
+    "WebFetch(domain:*.a.org)",
+    "WebFetch(domain:b.a.org)",
+    "Post(domain:*)",
+];
+const PATHS: &[&str] = &[
+    "/w/app/src/a.rs",
+    "/w/app/.env",
+    "/w/app/.git/config",
+    "/etc/hosts",
+    "/home/u/x",
+    "/w/app/src/../x",
+    "/",
+];
+
+fn rule() -> impl Strategy<Value = String> {
+    let list = prop::sample::select(&["allow", "ask", "deny"]);
+    (list, prop::sample::select(RULES)).prop_map(|(list, text)| format!("{list} {text}"))
+}
+
+fn effects() -> impl Strategy<Value = Effects> {
+    let path = prop::sample::select(PATHS);
+    let one = prop_oneof![
+        path.clone().prop_map(Effects::reads),
+        path.clone().prop_map(Effects::writes),
+        (path.clone(), path).prop_map(|(named, target)| linked(writes(named), target)),
+        prop::sample::select(&["git diff", "git push", "ls", "rm x"]).prop_map(runs),
+        Just(Effects::none().and_host("b.a.org", Access::Read)),
+        Just(Effects::sends("b.a.org")),
+        Just(Effects::unknown()),
+        Just(Effects::none().irreversible()),
+    ];
+    prop::collection::vec(one, 0..3).prop_map(|parts| parts.into_iter().fold(Effects::none(), Effects::and))
+}
+
+prop_compose! {
+    fn any_case()(
+        tool in prop::sample::select(&["Read", "Edit", "Write", "Bash", "WebFetch", "Post", "mcp__a__b"]),
+        effects in effects(),
+        mode in prop::sample::select(&Mode::ALL),
+        external in any::<bool>(),
+    ) -> Case {
+        Case { external, ..case(tool, effects).mode(mode) }
+    }
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}): {}, external: {}", self.tool, self.mode, self.effects, self.external)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn one_more_rule_moves_only_its_own_way(
+        rules in prop::collection::vec(rule(), 0..6), more in rule(), at in 0usize..6, case in any_case(),
+    ) {
+        let before = policy(&rules.join(";")).decide(&case.request()).verdict;
+        let mut with = rules.clone();
+        with.insert(at.min(rules.len()), more.clone());
+        let after = policy(&with.join(";")).decide(&case.request()).verdict;
+        if more.starts_with("allow") {
+            prop_assert!(after <= before, "an allow made it stricter: {before} to {after}");
+        } else {
+            prop_assert!(after >= before, "a {more} made it looser: {before} to {after}");
+        }
+    }
+
+    #[test]
+    fn no_text_makes_compiling_or_deciding_panic(
+        list in prop::sample::select(&["allow", "ask", "deny"]),
+        pattern in r"[()\[\]{}*?!~/\\.,a-bé-]{0,16}",
+        path in r"/[()\[\]{}*?!~/\\.,a-bé-]{0,16}",
+    ) {
+        let mut rules = Rules::default();
+        let rule = (format!("Edit({pattern})"), Origin::Flag);
+        match list {
+            "allow" => rules.allow.push(rule),
+            "ask" => rules.ask.push(rule),
+            _ => rules.deny.push(rule),
+        }
+        let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
+        if let Ok(policy) = Policy::compile(rules, &bases) {
+            policy.decide(&case("Edit", writes(&path)).request());
+        }
+    }
+
+    #[test]
+    fn dont_ask_only_turns_questions_into_refusals(rules in prop::collection::vec(rule(), 0..6), case in any_case()) {
+        let policy = policy(&rules.join(";"));
+        let asking = case.mode(Mode::Default);
+        let before = policy.decide(&asking.request()).verdict;
+        let after = policy.decide(&asking.mode(Mode::DontAsk).request()).verdict;
+        prop_assert_eq!(after, if before == ASK { DENY } else { before });
+    }
+
+    #[test]
+    fn the_suggested_rule_permits_the_call(name in r"[a-z~*?\[{ ']{1,6}", below in any::<bool>(), writing in any::<bool>()) {
+        let path = format!("{}/sub/../{name}", if below { WORKSPACE } else { "/tmp/x" });
+        let target = path.replace("/sub/..", "");
+        let effects = linked(if writing { writes(&path) } else { reads(&path) }, &target);
+        let case = case("Edit", effects);
+        if let Some(rule) = narrowest_rule(&case.request()) {
+            prop_assert_eq!(policy(&format!("allow {rule}")).decide(&case.request()).verdict, ALLOW, "{}", rule);
+        }
+    }
+}

@@ -3,18 +3,12 @@
 //! A tool gets no session. It gets a token that is cancelled, a way to report progress, the few facts it may need, and
 //! the door to the file system, which opens only what the call's effects declared.
 
-use std::{
-    fmt,
-    fs::{File, Metadata},
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Fault, FaultKind, View};
+use crate::{BoxFuture, Fault, Files, View, files::NoFiles};
 
 /// The id that the model gave a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -102,48 +96,6 @@ impl Progress {
     }
 }
 
-/// The one door to the file system.
-///
-/// Implemented by the engine. Every operation refuses a path that the call's effects did not declare, and holds on
-/// the real file after links, so that what was permitted and what is opened are the same. The operations block:
-/// use them inside [`Cx::blocking`].
-pub trait Files: Send + Sync {
-    /// Opens a regular file for reading. Never hangs on a FIFO, a device or a socket: these are refused.
-    fn open(&self, path: &Path) -> Result<File, Fault>;
-    /// Looks at a path. `None` if nothing is there.
-    fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault>;
-    /// The names in a directory, in no order, with what each is (links are not followed).
-    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault>;
-    /// Replaces a regular file in one step, or makes it and its parents. Mode and owner stay; whoever reads meanwhile
-    /// sees the old content or the new. A file that the session has not seen, or that has changed since it did, is not
-    /// replaced.
-    fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault>;
-    /// The file as the session last saw it; `None` if it never did.
-    fn seen(&self, path: &Path) -> Result<Option<Stamp>, Fault>;
-    /// Notes that the model is shown a file as it is now.
-    fn see(&self, path: &Path, stamp: Stamp) -> Result<(), Fault>;
-}
-
-/// By what a file is recognised as unchanged, without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
-    /// Its size.
-    pub len: u64,
-    /// When it was changed, in nanoseconds since 1970; negative before.
-    pub modified_ns: i64,
-    /// Which file it is: a replaced one is another.
-    pub inode: u64,
-}
-
-impl Stamp {
-    /// The stamp of a file that was opened.
-    pub fn of(metadata: &Metadata) -> Stamp {
-        let modified_ns =
-            metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
-        Stamp { len: metadata.len(), modified_ns, inode: metadata.ino() }
-    }
-}
-
 /// What stands behind a [`Cx`]. Implemented by the engine, and by [`NoHost`] for tests of a tool alone.
 pub trait Host: Send + Sync {
     /// The token of this call: cancelled when the call must end.
@@ -154,6 +106,8 @@ pub trait Host: Send + Sync {
     fn progress(&self, call: &CallId, progress: Progress);
     /// The door to the file system.
     fn files(&self) -> Arc<dyn Files>;
+    /// Keeps a text where the model can read parts of it, and says where.
+    fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>>;
     /// A piece of the session's state that a tool keeps under a key.
     fn state(&self, key: &str) -> Option<serde_json::Value>;
 }
@@ -211,6 +165,13 @@ impl Cx {
         self.host.files()
     }
 
+    /// Keeps a text beside the session's large results, for the model to read parts of: says where. Only for what a
+    /// tool made itself and cannot be found elsewhere; a result that is too large is put away by the engine.
+    pub async fn keep(&self, text: String) -> Result<PathBuf, Fault> {
+        let kept = self.host.keep(&self.call, text).await;
+        kept.map_err(|err| Fault::failed("the text could not be kept").with_source(err))
+    }
+
     /// Runs blocking or CPU-heavy work beside the async threads. Long loops inside look at
     /// [`is_cancelled`](Cx::is_cancelled) on a clone of this context.
     pub async fn blocking<T: Send + 'static>(
@@ -258,34 +219,12 @@ impl Host for NoHost {
     }
     fn progress(&self, _: &CallId, _: Progress) {}
     fn files(&self) -> Arc<dyn Files> {
-        Arc::new(NoHost::default())
+        Arc::new(NoFiles)
+    }
+    fn keep(&self, _: &CallId, _: String) -> BoxFuture<'_, io::Result<PathBuf>> {
+        Box::pin(async { Err(io::Error::other("nothing is kept here")) })
     }
     fn state(&self, _: &str) -> Option<serde_json::Value> {
         None
     }
-}
-
-impl Files for NoHost {
-    fn open(&self, path: &Path) -> Result<File, Fault> {
-        Err(no_files(path))
-    }
-    fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault> {
-        Err(no_files(path))
-    }
-    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
-        Err(no_files(path))
-    }
-    fn write(&self, path: &Path, _: &[u8]) -> Result<(), Fault> {
-        Err(no_files(path))
-    }
-    fn seen(&self, path: &Path) -> Result<Option<Stamp>, Fault> {
-        Err(no_files(path))
-    }
-    fn see(&self, path: &Path, _: Stamp) -> Result<(), Fault> {
-        Err(no_files(path))
-    }
-}
-
-fn no_files(path: &Path) -> Fault {
-    Fault::new(FaultKind::Unavailable, format!("no file access here: {}", path.display()))
 }

@@ -44,6 +44,7 @@ mod schema; //   the shape of its input, made from the type
 mod path; //     paths that arrive absolute
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
+mod files; //    the door to the file system among it
 mod reply; //    what comes back
 mod fault; //    what comes back when it does not work
 mod view; //     how a person sees it
@@ -52,11 +53,12 @@ mod closure; //  tools without a type of their own
 
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
-pub use cx::{CallId, Caller, Cx, Files, Host, NoHost, Progress, SessionFacts, SessionId, Stamp};
+pub use cx::{CallId, Caller, Cx, Host, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
     Access, Class, CommandEffect, Effects, HostEffect, PathEffect, Reversal, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
+pub use files::{FileChange, Files, Sight, Stamp};
 pub use path::{AbsolutePath, PathBase};
 pub use reply::{Action, Block, Change, Reply};
 pub use schema::Schema;

@@ -61,7 +61,7 @@ impl Tool for Read {
             let first = input.offset.unwrap_or(1);
             let page = Page::read(file, first, input.limit.unwrap_or(MOST_LINES), &cx_inside);
             let reply = page.map_err(cannot)?.reply(&input.file_path, first)?;
-            files.see(&input.file_path, stamp)?;
+            files.see(&input.file_path, stamp.into())?;
             Ok(reply)
         })
         .await

@@ -14,7 +14,7 @@ use std::{
 };
 
 use haft_schema::nearest;
-use haft_tool::{Access, Fault, Files, Refusal, Stamp};
+use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp};
 use rustix::{fs::OFlags, io::Errno};
 
 use super::{Seen, beneath, locate::locate};
@@ -105,23 +105,26 @@ impl Files for DeclaredFiles {
         Ok(found)
     }
 
-    fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault> {
+    fn change(&self, changes: &[FileChange<'_>]) -> Result<(), Fault> {
+        let &[FileChange::Write { path, content }] = changes else {
+            return Err(Fault::failed("several changes at once are not supported yet"));
+        };
         let real = self.place(path, Access::Write)?;
         let cannot = |err| Fault::io("write", path, err);
         if let Some(now) = self.metadata(path)?.filter(Metadata::is_file) {
-            believed(path, self.seen.of(&real), Stamp::of(&now))?;
+            believed(path, self.seen.of(&real).map(|sight| sight.stamp), Stamp::of(&now))?;
         }
         let written = beneath::replace(&real, content).map_err(|err| swapped_or(path, err, cannot))?;
-        self.seen.note(real, Stamp::of(&written));
+        self.seen.note(real, Stamp::of(&written).into());
         Ok(())
     }
 
-    fn seen(&self, path: &Path) -> Result<Option<Stamp>, Fault> {
+    fn seen(&self, path: &Path) -> Result<Option<Sight>, Fault> {
         Ok(self.seen.of(&self.place(path, Access::Read)?))
     }
 
-    fn see(&self, path: &Path, stamp: Stamp) -> Result<(), Fault> {
-        self.seen.note(self.place(path, Access::Read)?, stamp);
+    fn see(&self, path: &Path, sight: Sight) -> Result<(), Fault> {
+        self.seen.note(self.place(path, Access::Read)?, sight);
         Ok(())
     }
 }
@@ -218,7 +221,7 @@ mod tests {
         let fault = door.write(&mine, b"blind").unwrap_err();
         assert!(fault.message().contains("has changed since it was read"), "{fault}");
         let file = door.open(&mine).unwrap();
-        door.see(&mine, Stamp::of(&file.metadata().unwrap())).unwrap();
+        door.see(&mine, Stamp::of(&file.metadata().unwrap()).into()).unwrap();
         door.write(&mine, b"second").unwrap();
         let stranger =
             DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path(), Arc::default());

@@ -1,11 +1,12 @@
 //! What stands behind the narrow context of a running call.
 
 use std::{
+    io,
     path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
-use haft_tool::{Access, CallId, Effects, Files, Host, Interrupt as OnInterrupt, Progress, SessionFacts};
+use haft_tool::{Access, Block, BoxFuture, CallId, Effects, Files, Host, Interrupt as OnInterrupt, Progress, SessionFacts};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -54,6 +55,9 @@ impl Host for CallHost {
             self.session.workspace(),
             self.session.seen().clone(),
         ))
+    }
+    fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
+        self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![Block::Text(text)]))
     }
     fn state(&self, key: &str) -> Option<Value> {
         self.session.state(key)

@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use haft_tool::Stamp;
+use haft_tool::Sight;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -24,32 +24,32 @@ pub struct Memory {
     /// What tools keep.
     pub values: Map<String, Value>,
     /// What was seen of files, by their real path.
-    pub seen: BTreeMap<String, Stamp>,
+    pub seen: BTreeMap<String, Sight>,
 }
 
 /// What the session has seen of files: what the model believes is in them.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Mutex<BTreeMap<PathBuf, Stamp>>);
+pub(crate) struct Seen(Mutex<BTreeMap<PathBuf, Sight>>);
 
 impl Seen {
-    pub(crate) fn recall(memory: &BTreeMap<String, Stamp>) -> Seen {
-        Seen(Mutex::new(memory.iter().map(|(path, stamp)| (PathBuf::from(path), *stamp)).collect()))
+    pub(crate) fn recall(memory: &BTreeMap<String, Sight>) -> Seen {
+        Seen(Mutex::new(memory.iter().map(|(path, sight)| (PathBuf::from(path), sight.clone())).collect()))
     }
 
     /// Files whose names are no text are forgotten: reading them again is all that costs.
-    pub(crate) fn memory(&self) -> BTreeMap<String, Stamp> {
-        self.lock().iter().filter_map(|(path, stamp)| Some((path.to_str()?.to_owned(), *stamp))).collect()
+    pub(crate) fn memory(&self) -> BTreeMap<String, Sight> {
+        self.lock().iter().filter_map(|(path, sight)| Some((path.to_str()?.to_owned(), sight.clone()))).collect()
     }
 
-    pub(crate) fn of(&self, real: &Path) -> Option<Stamp> {
-        self.lock().get(real).copied()
+    pub(crate) fn of(&self, real: &Path) -> Option<Sight> {
+        self.lock().get(real).cloned()
     }
 
-    pub(crate) fn note(&self, real: PathBuf, stamp: Stamp) {
-        self.lock().insert(real, stamp);
+    pub(crate) fn note(&self, real: PathBuf, sight: Sight) {
+        self.lock().insert(real, sight);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Stamp>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Sight>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

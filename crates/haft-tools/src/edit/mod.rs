@@ -71,7 +71,7 @@ impl Tool for Edit {
 
 fn change(files: &dyn Files, input: &EditInput) -> Result<Reply, Fault> {
     let path: &Path = &input.file_path;
-    let seen = files.seen(path)?;
+    let seen = files.seen(path)?.map(|sight| sight.stamp);
     let (text, now) = read(files, path)?;
     if seen.is_none() {
         return Err(Fault::rejected(format!(
@@ -82,7 +82,7 @@ fn change(files: &dyn Files, input: &EditInput) -> Result<Reply, Fault> {
     let edited = edit(&text, &input.old_string, &input.new_string, input.replace_all)
         .map_err(|refused| Fault::rejected(format!("{}: {refused}", path.display())))?;
     // The passage was found in what is there now, so that is what the change stands on.
-    files.see(path, now)?;
+    files.see(path, now.into())?;
     files.write(path, edited.text.as_bytes())?;
     Ok(reply(path, &text, &edited, seen != Some(now)))
 }

@@ -1,0 +1,140 @@
+//! The one door to the file system, as a tool sees it.
+//!
+//! A tool names paths; the engine opens them. What the call did not declare stays shut, what was judged is what is
+//! opened, and what the model has not seen is not overwritten.
+
+use std::{
+    fs::{File, Metadata},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Fault, FaultKind};
+
+/// The one door to the file system.
+///
+/// Implemented by the engine. Every operation refuses a path that the call's effects did not declare, and holds on
+/// the real file after links, so that what was permitted and what is opened are the same. The operations block:
+/// use them inside [`Cx::blocking`](crate::Cx::blocking).
+pub trait Files: Send + Sync {
+    /// Opens a regular file for reading. Never hangs on a FIFO, a device or a socket: these are refused.
+    fn open(&self, path: &Path) -> Result<File, Fault>;
+
+    /// Looks at a path. `None` if nothing is there.
+    fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault>;
+
+    /// The names in a directory, in no order, with what each is (links are not followed).
+    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault>;
+
+    /// Makes all of these changes, or none. Each is one step: whoever reads meanwhile sees the old content or the new.
+    /// A file that the session has not seen, or that has changed since it did, is neither replaced nor removed.
+    fn change(&self, changes: &[FileChange<'_>]) -> Result<(), Fault>;
+
+    /// What the session knows of a file since it last saw it; `None` if it never did.
+    fn seen(&self, path: &Path) -> Result<Option<Sight>, Fault>;
+
+    /// Notes that the model is shown a file as it is now. What was known of it before is forgotten.
+    fn see(&self, path: &Path, sight: Sight) -> Result<(), Fault>;
+
+    /// Replaces a regular file in one step, or makes it and its parents. As in [`change`](Files::change).
+    fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault> {
+        self.change(&[FileChange::Write { path, content }])
+    }
+}
+
+/// A change of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileChange<'a> {
+    /// The file holds this from now on. It is made, with its parents, if it is not there; mode and owner stay.
+    Write {
+        /// Which file.
+        path: &'a Path,
+        /// All that it is to hold.
+        content: &'a [u8],
+    },
+    /// The file is no longer there.
+    Remove {
+        /// Which file.
+        path: &'a Path,
+    },
+}
+
+impl<'a> FileChange<'a> {
+    /// Which file.
+    pub fn path(&self) -> &'a Path {
+        match self {
+            FileChange::Write { path, .. } | FileChange::Remove { path } => path,
+        }
+    }
+}
+
+/// By what a file is recognised as unchanged, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Its size.
+    pub len: u64,
+    /// When it was changed, in nanoseconds since 1970; negative before.
+    pub modified_ns: i64,
+    /// Which file it is: a replaced one is another.
+    pub inode: u64,
+}
+
+impl Stamp {
+    /// The stamp of a file that was opened.
+    pub fn of(metadata: &Metadata) -> Stamp {
+        let modified_ns =
+            metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
+        Stamp { len: metadata.len(), modified_ns, inode: metadata.ino() }
+    }
+}
+
+/// What a session knows of a file: it holds as long as the stamp does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sight {
+    /// Which state of the file.
+    #[serde(flatten)]
+    pub stamp: Stamp,
+    /// What of it the model was shown, in the words of the tool that showed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// Where some of its lines begin: the line, counted from 1, and its first byte. Rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<(u64, u64)>,
+}
+
+impl From<Stamp> for Sight {
+    fn from(stamp: Stamp) -> Sight {
+        Sight { stamp, shown: Vec::new(), marks: Vec::new() }
+    }
+}
+
+/// A door that does not open, for tools that need no files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoFiles;
+
+impl Files for NoFiles {
+    fn open(&self, path: &Path) -> Result<File, Fault> {
+        Err(no_files(path))
+    }
+    fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault> {
+        Err(no_files(path))
+    }
+    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
+        Err(no_files(path))
+    }
+    fn change(&self, changes: &[FileChange<'_>]) -> Result<(), Fault> {
+        changes.first().map_or(Ok(()), |change| Err(no_files(change.path())))
+    }
+    fn seen(&self, path: &Path) -> Result<Option<Sight>, Fault> {
+        Err(no_files(path))
+    }
+    fn see(&self, path: &Path, _: Sight) -> Result<(), Fault> {
+        Err(no_files(path))
+    }
+}
+
+fn no_files(path: &Path) -> Fault {
+    Fault::new(FaultKind::Unavailable, format!("no file access here: {}", path.display()))
+}

@@ -9,7 +9,8 @@ mod read; //         Read: the lines of a text file
 mod stat; //         Stat: what is at a path
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
-mod diff; //         for both: a change as a person sees it
+mod diff; //         for several: a change as a person sees it
+mod text; //         for several: text in the encoding that a file has
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 

@@ -49,7 +49,7 @@ impl Setup {
 
     /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
-        let builder = self.builder().results(self.results()?);
+        let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
         build(builder)
     }

@@ -5,7 +5,8 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    path::PathBuf,
+    sync::{Arc, Mutex, Once, PoisonError},
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use crate::{
     policy::{Asker, Nobody, Rules},
     pool::{DuplicateTool, Entry, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
     result::{Budget, FileStore, ResultStore},
-    session::{Journal, Session, SessionError, SessionOptions},
+    session::{Journal, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Retry},
 };
 
@@ -33,6 +34,9 @@ struct Inner {
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Arc<dyn ResultStore>,
+    ledger: Ledger,
+    /// Cleaning up after the dead is done once, when the first session begins.
+    cleaned: Once,
     settings: Settings,
 }
 
@@ -77,6 +81,7 @@ impl Engine {
             hooks: Vec::new(),
             journal: None,
             results: None,
+            ledger: Ledger::default(),
             settings: Settings::default(),
         }
     }
@@ -120,6 +125,14 @@ impl Engine {
 
     pub(crate) fn results(&self) -> &dyn ResultStore {
         &*self.0.results
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.0.ledger
+    }
+
+    pub(crate) fn clean_up(&self) {
+        self.0.cleaned.call_once(|| self.0.ledger.sweep());
     }
 
     pub(crate) fn kernel(&self, entry: &Entry) -> Option<&dyn Kernel> {
@@ -178,6 +191,7 @@ pub struct EngineBuilder {
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Option<Arc<dyn ResultStore>>,
+    ledger: Ledger,
     settings: Settings,
 }
 
@@ -258,6 +272,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Where it is written down which files are being changed, so that the next start cleans up after a process that
+    /// was killed in the middle. A directory of one's own. Without one, such a process leaves what it leaves.
+    pub fn ledger(mut self, directory: impl Into<PathBuf>) -> EngineBuilder {
+        self.ledger = Ledger::at(directory.into());
+        self
+    }
+
     /// Changes the figures: `.settings(|settings| settings.parallel = 4)`.
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> EngineBuilder {
         change(&mut self.settings);
@@ -292,6 +313,8 @@ impl EngineBuilder {
             hooks: self.hooks,
             journal: self.journal,
             results,
+            ledger: self.ledger,
+            cleaned: Once::new(),
             settings: self.settings,
         })))
     }

@@ -17,7 +17,11 @@ use haft_schema::nearest;
 use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp};
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{Seen, beneath, locate::locate};
+use super::{
+    Ledger, Seen, beneath,
+    commit::{Fate, commit},
+    locate::locate,
+};
 use crate::result::size;
 
 /// File access for one call: what its effects declared, at the places that were judged.
@@ -26,11 +30,17 @@ pub(crate) struct DeclaredFiles {
     places: Vec<(PathBuf, Access)>,
     workspace: PathBuf,
     seen: Arc<Seen>,
+    ledger: Ledger,
 }
 
 impl DeclaredFiles {
-    pub(crate) fn new(places: Vec<(PathBuf, Access)>, workspace: &Path, seen: Arc<Seen>) -> DeclaredFiles {
-        DeclaredFiles { places, workspace: workspace.to_owned(), seen }
+    pub(crate) fn new(
+        places: Vec<(PathBuf, Access)>,
+        workspace: &Path,
+        seen: Arc<Seen>,
+        ledger: Ledger,
+    ) -> DeclaredFiles {
+        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger }
     }
 
     /// The real place, if the call declared it. Who may write may look first; not the other way round.
@@ -40,6 +50,24 @@ impl DeclaredFiles {
             real.starts_with(place) && (access == Access::Read || *declared == Access::Write)
         };
         if self.places.iter().any(covers) { Ok(real) } else { Err(not_permitted(path)) }
+    }
+
+    /// What is replaced must be what the model believes is there.
+    fn believed(&self, path: &Path, real: &Path) -> Result<(), Fault> {
+        let Some(now) = self.metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
+        let (now, path) = (Stamp::of(&now), path.display());
+        match self.seen.of(real).map(|sight| sight.stamp) {
+            Some(seen) if seen == now => Ok(()),
+            Some(seen) => Err(Fault::rejected(format!(
+                "{path} has changed since it was read ({} → {}); nothing was written. Read it again, then decide",
+                size(seen.len as usize),
+                size(now.len as usize),
+            ))),
+            None => Err(Fault::rejected(format!(
+                "{path} exists ({}) and has not been read in this session; nothing was written. Read it first",
+                size(now.len as usize),
+            ))),
+        }
     }
 
     /// A file that is not there, and perhaps the one that was meant. Only names inside the workspace are told: others
@@ -106,16 +134,25 @@ impl Files for DeclaredFiles {
     }
 
     fn change(&self, changes: &[FileChange<'_>]) -> Result<(), Fault> {
-        let &[FileChange::Write { path, content }] = changes else {
-            return Err(Fault::failed("several changes at once are not supported yet"));
-        };
-        let real = self.place(path, Access::Write)?;
-        let cannot = |err| Fault::io("write", path, err);
-        if let Some(now) = self.metadata(path)?.filter(Metadata::is_file) {
-            believed(path, self.seen.of(&real).map(|sight| sight.stamp), Stamp::of(&now))?;
+        let mut fates: Vec<(PathBuf, Fate<'_>)> = Vec::with_capacity(changes.len());
+        for change in changes {
+            let real = self.place(change.path(), Access::Write)?;
+            self.believed(change.path(), &real)?;
+            if fates.iter().any(|(other, _)| *other == real) {
+                return Err(twice(change.path()));
+            }
+            fates.push((real, fate(change)));
         }
-        let written = beneath::replace(&real, content).map_err(|err| swapped_or(path, err, cannot))?;
-        self.seen.note(real, Stamp::of(&written).into());
+        let now = commit(&fates, &self.ledger).map_err(|(at, err)| {
+            let path = changes[at].path();
+            swapped_or(path, err, |err| Fault::io(verb(&changes[at]), path, err))
+        })?;
+        for ((real, _), now) in fates.into_iter().zip(now) {
+            match now {
+                Some(now) => self.seen.note(real, Stamp::of(&now).into()),
+                None => self.seen.forget(&real),
+            }
+        }
         Ok(())
     }
 
@@ -129,21 +166,22 @@ impl Files for DeclaredFiles {
     }
 }
 
-/// What is replaced must be what the model believes is there.
-fn believed(path: &Path, seen: Option<Stamp>, now: Stamp) -> Result<(), Fault> {
-    let path = path.display();
-    match seen {
-        Some(seen) if seen == now => Ok(()),
-        Some(seen) => Err(Fault::rejected(format!(
-            "{path} has changed since it was read ({} → {}); nothing was written. Read it again, then decide",
-            size(seen.len as usize),
-            size(now.len as usize),
-        ))),
-        None => Err(Fault::rejected(format!(
-            "{path} exists ({}) and has not been read in this session; nothing was written. Read it first",
-            size(now.len as usize),
-        ))),
+fn fate<'a>(change: &FileChange<'a>) -> Fate<'a> {
+    match change {
+        FileChange::Write { content, .. } => Fate::Holds(content),
+        FileChange::Remove { .. } => Fate::Gone,
     }
+}
+
+fn verb(change: &FileChange<'_>) -> &'static str {
+    match change {
+        FileChange::Write { .. } => "write",
+        FileChange::Remove { .. } => "remove",
+    }
+}
+
+fn twice(path: &Path) -> Fault {
+    Fault::rejected(format!("{} would be changed twice at once; nothing was written", path.display()))
 }
 
 /// A link where there was none when the call was judged: somebody swapped it.
@@ -172,7 +210,12 @@ mod tests {
     use super::*;
 
     fn door(path: &Path) -> DeclaredFiles {
-        DeclaredFiles::new(vec![(locate(path).unwrap(), Access::Read)], Path::new("/nowhere"), Arc::default())
+        DeclaredFiles::new(
+            vec![(locate(path).unwrap(), Access::Read)],
+            Path::new("/nowhere"),
+            Arc::default(),
+            Ledger::default(),
+        )
     }
 
     #[test]
@@ -213,8 +256,12 @@ mod tests {
     fn a_file_is_replaced_only_as_it_was_seen() {
         let dir = tempfile::tempdir().unwrap();
         let mine = dir.path().join("mine");
-        let door =
-            DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path(), Arc::default());
+        let door = DeclaredFiles::new(
+            vec![(locate(&mine).unwrap(), Access::Write)],
+            dir.path(),
+            Arc::default(),
+            Ledger::default(),
+        );
         door.write(&mine, b"first").unwrap();
         door.write(&mine, b"what we wrote ourselves we have seen").unwrap();
         fs::write(&mine, "somebody else").unwrap();
@@ -223,8 +270,12 @@ mod tests {
         let file = door.open(&mine).unwrap();
         door.see(&mine, Stamp::of(&file.metadata().unwrap()).into()).unwrap();
         door.write(&mine, b"second").unwrap();
-        let stranger =
-            DeclaredFiles::new(vec![(locate(&mine).unwrap(), Access::Write)], dir.path(), Arc::default());
+        let stranger = DeclaredFiles::new(
+            vec![(locate(&mine).unwrap(), Access::Write)],
+            dir.path(),
+            Arc::default(),
+            Ledger::default(),
+        );
         let fault = stranger.write(&mine, b"blind").unwrap_err();
         assert!(fault.message().contains("has not been read in this session"), "{fault}");
         assert_eq!(fs::read_to_string(&mine).unwrap(), "second");

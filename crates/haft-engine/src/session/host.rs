@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use haft_tool::{Access, Block, BoxFuture, CallId, Effects, Files, Host, Interrupt as OnInterrupt, Progress, SessionFacts};
+use haft_tool::{
+    Access, Block, BoxFuture, CallId, Effects, Files, Host, Interrupt as OnInterrupt, Progress, SessionFacts,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -54,6 +56,7 @@ impl Host for CallHost {
             self.places.clone(),
             self.session.workspace(),
             self.session.seen().clone(),
+            self.session.engine().ledger().clone(),
         ))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {

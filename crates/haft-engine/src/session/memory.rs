@@ -38,7 +38,10 @@ impl Seen {
 
     /// Files whose names are no text are forgotten: reading them again is all that costs.
     pub(crate) fn memory(&self) -> BTreeMap<String, Sight> {
-        self.lock().iter().filter_map(|(path, sight)| Some((path.to_str()?.to_owned(), sight.clone()))).collect()
+        self.lock()
+            .iter()
+            .filter_map(|(path, sight)| Some((path.to_str()?.to_owned(), sight.clone())))
+            .collect()
     }
 
     pub(crate) fn of(&self, real: &Path) -> Option<Sight> {
@@ -47,6 +50,10 @@ impl Seen {
 
     pub(crate) fn note(&self, real: PathBuf, sight: Sight) {
         self.lock().insert(real, sight);
+    }
+
+    pub(crate) fn forget(&self, real: &Path) {
+        self.lock().remove(real);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Sight>> {

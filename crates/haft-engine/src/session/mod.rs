@@ -7,6 +7,8 @@ mod state; //     the session itself
 mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
+mod commit; //    changing files: all of them or none
+mod ledger; //    what is being changed right now, for the next start
 mod host; //      what stands behind a running call
 mod memory; //    what it knows from one turn to the next
 mod failures; //  mistakes that a model repeats
@@ -15,6 +17,7 @@ mod journal; //   what lasts of a call
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
 pub use journal::{Journal, Judged};
+pub(crate) use ledger::Ledger;
 pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};
 pub use memory::Memory;

@@ -127,6 +127,7 @@ impl Session {
             found.map_err(|err| SessionError::Workspace(path, err))
         };
         let workspace = place(options.workspace)?;
+        engine.clean_up();
         let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
         let mut rules = engine.rules().clone().and(options.rules);
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that

@@ -1,0 +1,328 @@
+//! Changing files: all of them or none, each in one step.
+//!
+//! Every new content is first written beside its file and synced. Only when all of them are there do the names change
+//! hands, and what was there before is kept under a name of its own until the last one has. Whoever looks sees old
+//! content or new, never half of one, also after a crash; what a crash leaves half done, the [`Ledger`] undoes at the
+//! next start.
+
+use std::{
+    collections::HashSet,
+    ffi::{OsStr, OsString},
+    fs::{File, Metadata},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid},
+    io::Errno,
+};
+
+use super::{
+    beneath::{make_directory, open},
+    ledger::{Entry, Ledger, Record},
+};
+
+/// What is to become of a place that was located.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fate<'a> {
+    Holds(&'a [u8]),
+    Gone,
+}
+
+/// Makes all of these changes, or none. Gives what is there now, in the same order. The mode and, where the system
+/// permits, the owner stay. Another name of a file (a hard link) keeps the old content.
+pub(super) fn commit(
+    changes: &[(PathBuf, Fate<'_>)],
+    ledger: &Ledger,
+) -> Result<Vec<Option<Metadata>>, (usize, io::Error)> {
+    let mut steps = Vec::with_capacity(changes.len());
+    for (at, (real, fate)) in changes.iter().enumerate() {
+        steps.push(Step::plan(real, *fate).map_err(|err| (at, err))?);
+    }
+    let entries: Vec<Entry> = steps.iter().map(Step::entry).collect();
+    let mut record = ledger.begin(&entries);
+    let done: Result<(), (usize, io::Error)> =
+        prepare(&mut steps, &mut record).and_then(|()| exchange(&mut steps));
+    match done {
+        Ok(()) => record.done(),
+        Err(_) => steps.iter().rev().for_each(Step::undo),
+    }
+    steps.iter().for_each(Step::tidy);
+    done?;
+    sync_directories(&steps).map_err(|err| (0, err))?;
+    Ok(steps.into_iter().map(|step| step.written).collect())
+}
+
+/// Everything that can go wrong, before the first name changes hands.
+fn prepare(steps: &mut [Step<'_>], record: &mut Record) -> Result<(), (usize, io::Error)> {
+    for (at, step) in steps.iter_mut().enumerate() {
+        step.stage().map_err(|err| (at, err))?;
+    }
+    // One rename is one step by itself.
+    if let [step] = steps
+        && matches!(step.fate, Fate::Holds(_))
+    {
+        return Ok(());
+    }
+    record.staged(steps.iter().map(|step| step.inode));
+    steps.iter_mut().enumerate().try_for_each(|(at, step)| step.keep_old().map_err(|err| (at, err)))
+}
+
+fn exchange(steps: &mut [Step<'_>]) -> Result<(), (usize, io::Error)> {
+    steps.iter_mut().enumerate().try_for_each(|(at, step)| step.exchange().map_err(|err| (at, err)))
+}
+
+fn sync_directories(steps: &[Step<'_>]) -> io::Result<()> {
+    let mut synced = HashSet::new();
+    let mut directories = steps.iter().filter(|step| synced.insert(step.parent.as_path()));
+    directories.try_for_each(|step| step.directory.sync_all())
+}
+
+/// One change on its way.
+struct Step<'a> {
+    fate: Fate<'a>,
+    parent: PathBuf,
+    directory: File,
+    name: OsString,
+    old: Option<Stat>,
+    /// The new content, until it has the file's name.
+    staged: OsString,
+    /// The old content, until all is done.
+    kept: OsString,
+    is_kept: bool,
+    is_exchanged: bool,
+    inode: u64,
+    written: Option<Metadata>,
+}
+
+/// By this, what a crash left behind is recognised.
+pub(super) const STAGED_PREFIX: &str = ".haft-staged-";
+
+impl<'a> Step<'a> {
+    fn plan(real: &Path, fate: Fate<'a>) -> io::Result<Step<'a>> {
+        let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
+            return Err(io::ErrorKind::IsADirectory.into());
+        };
+        let directory = match fate {
+            Fate::Holds(_) => make_directory(parent)?,
+            Fate::Gone => open(parent, OFlags::RDONLY | OFlags::DIRECTORY)?,
+        };
+        let old = regular(&directory, name)?;
+        if old.is_none() && matches!(fate, Fate::Gone) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let staged = format!("{STAGED_PREFIX}{:016x}", fastrand::u64(..));
+        Ok(Step {
+            fate,
+            parent: parent.to_owned(),
+            directory,
+            name: name.to_owned(),
+            old,
+            kept: format!("{staged}-old").into(),
+            staged: staged.into(),
+            is_kept: false,
+            is_exchanged: false,
+            inode: 0,
+            written: None,
+        })
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            target: self.parent.join(&self.name),
+            staged: self.parent.join(&self.staged),
+            kept: self.parent.join(&self.kept),
+            was_there: self.old.is_some(),
+        }
+    }
+
+    /// Writes the new content under its own name.
+    fn stage(&mut self) -> io::Result<()> {
+        let Fate::Holds(content) = self.fate else { return Ok(()) };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A new file gets what the umask leaves; an old one's content is nobody's business until it has its mode.
+        let mode = Mode::from_raw_mode(if self.old.is_none() { 0o666 } else { 0o600 });
+        let mut file = File::from(fs::openat(&self.directory, &self.staged, flags, mode)?);
+        file.write_all(content)?;
+        if let Some(old) = self.old {
+            // Not ours to give away in general: then the file becomes ours, as it does with most editors.
+            let _ = fs::fchown(&file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
+            fs::fchmod(&file, Mode::from_raw_mode(old.st_mode))?;
+        }
+        file.sync_all()?;
+        let written = file.metadata()?;
+        self.inode = std::os::unix::fs::MetadataExt::ino(&written);
+        self.written = Some(written);
+        Ok(())
+    }
+
+    /// A second name for what is there. What is removed gets it instead of its own.
+    fn keep_old(&mut self) -> io::Result<()> {
+        if self.old.is_some() && matches!(self.fate, Fate::Holds(_)) {
+            fs::linkat(&self.directory, &self.name, &self.directory, &self.kept, AtFlags::empty())?;
+            self.is_kept = true;
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self) -> io::Result<()> {
+        match self.fate {
+            Fate::Holds(_) => fs::renameat(&self.directory, &self.staged, &self.directory, &self.name)?,
+            Fate::Gone => {
+                fs::renameat(&self.directory, &self.name, &self.directory, &self.kept)?;
+                self.is_kept = true;
+            }
+        }
+        self.is_exchanged = true;
+        Ok(())
+    }
+
+    /// Gives the name back. Best effort: there is nobody left to tell, and the old content is kept if it fails.
+    fn undo(&self) {
+        let _ = match (self.is_exchanged, self.is_kept) {
+            (true, true) => fs::renameat(&self.directory, &self.kept, &self.directory, &self.name),
+            (true, false) => fs::unlinkat(&self.directory, &self.name, AtFlags::empty()),
+            (false, _) => Ok(()),
+        };
+    }
+
+    /// Takes away what is under the names of our own.
+    fn tidy(&self) {
+        for name in [&self.staged, &self.kept] {
+            let _ = fs::unlinkat(&self.directory, name, AtFlags::empty());
+        }
+    }
+}
+
+/// What is under a name, if that may be replaced.
+fn regular(directory: &File, name: &OsStr) -> io::Result<Option<Stat>> {
+    let old = match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(None),
+        found => found?,
+    };
+    match FileType::from_raw_mode(old.st_mode) {
+        FileType::RegularFile => Ok(Some(old)),
+        FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
+        FileType::Symlink => Err(Errno::LOOP.into()),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        (dir, root)
+    }
+
+    fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+        let changes = [(path.to_owned(), Fate::Holds(content))];
+        commit(&changes, &Ledger::default()).map(drop).map_err(|(_, err)| err)
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode_and_leaves_nothing_else() {
+        let (_dir, root) = place();
+        let path = root.join("script");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o750)).unwrap();
+        replace(&path, b"new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
+        assert_eq!(names(&root), ["script"]);
+    }
+
+    #[test]
+    fn parents_are_made_and_other_names_of_a_file_are_left_alone() {
+        let (_dir, root) = place();
+        replace(&root.join("a/b/c"), b"deep").unwrap();
+        assert_eq!(std::fs::read_to_string(root.join("a/b/c")).unwrap(), "deep");
+        std::fs::hard_link(root.join("a/b/c"), root.join("other")).unwrap();
+        replace(&root.join("a/b/c"), b"changed").unwrap();
+        assert_eq!(std::fs::read_to_string(root.join("other")).unwrap(), "deep");
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_replaced() {
+        let (_dir, root) = place();
+        std::fs::create_dir(root.join("dir")).unwrap();
+        symlink("elsewhere", root.join("link")).unwrap();
+        assert_eq!(replace(&root.join("dir"), b"").unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(Errno::from_io_error(&replace(&root.join("link"), b"").unwrap_err()), Some(Errno::LOOP));
+        assert!(replace(Path::new("/"), b"").is_err());
+        assert_eq!(names(&root), ["dir", "link"], "nothing is left behind");
+    }
+
+    #[test]
+    fn several_files_change_together() {
+        let (_dir, root) = place();
+        std::fs::write(root.join("changed"), "old").unwrap();
+        std::fs::write(root.join("removed"), "old").unwrap();
+        let changes = [
+            (root.join("changed"), Fate::Holds(b"new")),
+            (root.join("removed"), Fate::Gone),
+            (root.join("sub/made"), Fate::Holds(b"made")),
+        ];
+        let now = commit(&changes, &Ledger::default()).unwrap();
+        assert_eq!(now.iter().map(|found| found.is_some()).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(names(&root), ["changed", "sub"]);
+        assert_eq!(std::fs::read_to_string(root.join("changed")).unwrap(), "new");
+        assert_eq!(std::fs::read_to_string(root.join("sub/made")).unwrap(), "made");
+    }
+
+    #[test]
+    fn if_one_cannot_change_none_does() {
+        let (_dir, root) = place();
+        std::fs::write(root.join("a"), "old a").unwrap();
+        std::fs::write(root.join("b"), "old b").unwrap();
+        std::fs::create_dir(root.join("dir")).unwrap();
+        for bad in [(root.join("dir"), Fate::Holds(b"x".as_slice())), (root.join("missing"), Fate::Gone)] {
+            let changes = [
+                (root.join("a"), Fate::Holds(b"new a")),
+                (root.join("b"), Fate::Gone),
+                (root.join("c"), Fate::Holds(b"new c")),
+                bad,
+            ];
+            assert_eq!(commit(&changes, &Ledger::default()).unwrap_err().0, 3);
+            assert_eq!(names(&root), ["a", "b", "dir"]);
+            assert_eq!(std::fs::read_to_string(root.join("a")).unwrap(), "old a");
+        }
+    }
+
+    #[test]
+    fn names_that_changed_hands_are_given_back_when_a_later_one_fails() {
+        let (_dir, root) = place();
+        std::fs::write(root.join("a"), "old a").unwrap();
+        std::fs::write(root.join("b"), "old b").unwrap();
+        let changes = [
+            (root.join("a"), Fate::Holds(b"new a".as_slice())),
+            (root.join("b"), Fate::Gone),
+            (root.join("c"), Fate::Holds(b"new c")),
+        ];
+        let mut steps: Vec<Step> =
+            changes.iter().map(|(real, fate)| Step::plan(real, *fate).unwrap()).collect();
+        let mut record = Ledger::default().begin(&[]);
+        prepare(&mut steps, &mut record).unwrap();
+        // Somebody takes the last one's content away between staging and renaming.
+        std::fs::remove_file(root.join(&steps[2].staged)).unwrap();
+        assert_eq!(exchange(&mut steps).unwrap_err().0, 2);
+        steps.iter().rev().for_each(Step::undo);
+        steps.iter().for_each(Step::tidy);
+        assert_eq!(names(&root), ["a", "b"]);
+        assert_eq!(std::fs::read_to_string(root.join("a")).unwrap(), "old a");
+        assert_eq!(std::fs::read_to_string(root.join("b")).unwrap(), "old b");
+    }
+}

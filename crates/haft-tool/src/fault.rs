@@ -7,6 +7,8 @@ use std::{error::Error, fmt, io, path::Path};
 
 use serde::Serialize;
 
+use crate::shown::shown;
+
 /// A call that did not work, told to the model as a result.
 #[derive(Debug)]
 pub struct Fault {
@@ -113,7 +115,7 @@ impl Fault {
             _ => err.to_string(),
         };
         let retryable = matches!(err.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock);
-        let fault = Fault::failed(format!("cannot {verb} {}: {reason}", path.display())).with_source(err);
+        let fault = Fault::failed(format!("cannot {verb} {}: {reason}", shown(path))).with_source(err);
         Fault { retryable, ..fault }
     }
 

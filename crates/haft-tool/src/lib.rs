@@ -42,6 +42,7 @@ mod tool; //     what an author writes
 mod spec; //     what is fixed about a tool
 mod schema; //   the shape of its input, made from the type
 mod path; //     paths that arrive absolute
+mod shown; //    how names that are no text are written
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
 mod files; //    the door to the file system among it
@@ -62,6 +63,7 @@ pub use files::{FileChange, Files, Sight, Stamp};
 pub use path::{AbsolutePath, PathBase};
 pub use reply::{Action, Block, Change, Reply};
 pub use schema::Schema;
+pub use shown::{Shown, shown, unshown};
 pub use spec::{Availability, CostTier, Interrupt, Limit, Load, Spec};
 pub use tool::Tool;
 pub use view::{Moment, View};

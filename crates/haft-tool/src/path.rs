@@ -14,10 +14,13 @@ use std::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::shown::{Shown, shown, unshown};
+
 /// A path in a tool's input. It is absolute when [`Tool::effects`](crate::Tool::effects) and `call` see it; links and
 /// `..` in it are not resolved yet.
+/// Names that are no text arrive as [`shown`](crate::shown()) writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(transparent)]
+#[serde(from = "String", into = "String")]
 pub struct AbsolutePath(PathBuf);
 
 impl AbsolutePath {
@@ -27,6 +30,11 @@ impl AbsolutePath {
     /// The path, taken out.
     pub fn into_path_buf(self) -> PathBuf {
         self.0
+    }
+
+    /// The path for people and models.
+    pub fn shown(&self) -> Shown<'_> {
+        shown(&self.0)
     }
 }
 
@@ -40,6 +48,18 @@ impl Deref for AbsolutePath {
 impl AsRef<Path> for AbsolutePath {
     fn as_ref(&self) -> &Path {
         &self.0
+    }
+}
+
+impl From<String> for AbsolutePath {
+    fn from(text: String) -> AbsolutePath {
+        AbsolutePath(unshown(&text))
+    }
+}
+
+impl From<AbsolutePath> for String {
+    fn from(path: AbsolutePath) -> String {
+        shown(&path.0).to_string()
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use haft_schema::nearest;
-use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp};
+use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp, shown};
 use rustix::{fs::OFlags, io::Errno};
 
 use super::{
@@ -55,7 +55,7 @@ impl DeclaredFiles {
     /// What is replaced must be what the model believes is there.
     fn believed(&self, path: &Path, real: &Path) -> Result<(), Fault> {
         let Some(now) = self.metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
-        let (now, path) = (Stamp::of(&now), path.display());
+        let (now, path) = (Stamp::of(&now), shown(path));
         match self.seen.of(real).map(|sight| sight.stamp) {
             Some(seen) if seen == now => Ok(()),
             Some(seen) => Err(Fault::rejected(format!(
@@ -181,7 +181,7 @@ fn verb(change: &FileChange<'_>) -> &'static str {
 }
 
 fn twice(path: &Path) -> Fault {
-    Fault::rejected(format!("{} would be changed twice at once; nothing was written", path.display()))
+    Fault::rejected(format!("{} would be changed twice at once; nothing was written", shown(path)))
 }
 
 /// A link where there was none when the call was judged: somebody swapped it.
@@ -190,10 +190,7 @@ fn swapped_or(path: &Path, err: io::Error, otherwise: impl FnOnce(io::Error) -> 
 }
 
 fn not_permitted(path: &Path) -> Fault {
-    Fault::denied(
-        Refusal::Boundary,
-        format!("{} is not what this call was permitted to touch", path.display()),
-    )
+    Fault::denied(Refusal::Boundary, format!("{} is not what this call was permitted to touch", shown(path)))
 }
 
 /// Looks only at so many names: a hint is not worth more.

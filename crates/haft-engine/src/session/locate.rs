@@ -10,7 +10,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use haft_tool::Fault;
+use haft_tool::{Fault, shown};
 
 /// Links on the way to one path, as many as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -27,7 +27,7 @@ pub(crate) fn locate_each(calls: Vec<Vec<PathBuf>>) -> Vec<Located> {
 }
 
 fn unresolvable(path: &Path, err: io::Error) -> Fault {
-    Fault::rejected(format!("the path {} cannot be resolved: {err}", path.display())).with_source(err)
+    Fault::rejected(format!("the path {} cannot be resolved: {err}", shown(path))).with_source(err)
 }
 
 /// The real place of an absolute path.

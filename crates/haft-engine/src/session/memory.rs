@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use haft_tool::Sight;
+use haft_tool::{Sight, shown, unshown};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ pub struct Memory {
     pub loaded: Vec<String>,
     /// What tools keep.
     pub values: Map<String, Value>,
-    /// What was seen of files, by their real path.
+    /// What was seen of files, by their real path as it is shown.
     pub seen: BTreeMap<String, Sight>,
 }
 
@@ -33,10 +33,9 @@ pub(crate) struct Seen(Mutex<BTreeMap<PathBuf, Sight>>);
 
 impl Seen {
     pub(crate) fn recall(memory: &BTreeMap<String, Sight>) -> Seen {
-        Seen(Mutex::new(memory.iter().map(|(path, sight)| (PathBuf::from(path), sight.clone())).collect()))
+        Seen(Mutex::new(memory.iter().map(|(path, sight)| (unshown(path), sight.clone())).collect()))
     }
 
-    /// Files whose names are no text are forgotten: reading them again is all that costs.
     pub(crate) fn memory(&self) -> BTreeMap<String, Sight> {
         self.lock()
             .iter()

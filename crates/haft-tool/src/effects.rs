@@ -12,6 +12,8 @@ use std::{
 
 use serde::Serialize;
 
+use crate::shown::shown;
+
 /// What a call reads, writes, contacts and runs, and how reversible that is.
 ///
 /// What is not known makes the whole [`unknown`](Effects::unknown); the parts that are known still stand, so that a
@@ -332,7 +334,7 @@ impl fmt::Display for Effects {
         let mut parts: Vec<String> = Vec::new();
         for effect in &self.paths {
             let verb = if effect.access == Access::Read { "reads" } else { "writes" };
-            parts.push(format!("{verb} {}", effect.path.display()));
+            parts.push(format!("{verb} {}", shown(&effect.path)));
         }
         for effect in &self.hosts {
             let verb = if effect.access == Access::Read { "fetches from" } else { "sends to" };

@@ -1,6 +1,6 @@
 //! Why a decision is what it is: cheap to make, put into words on demand.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, path::Path, sync::Arc};
 
 use haft_tool::{Access, Class, Effects, Fault, PathEffect, Refusal};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -297,13 +297,17 @@ impl Finding {
 
 fn path_in_words(effect: &PathEffect) -> String {
     let verb = if effect.access == Access::Read { "reads " } else { "writes " };
-    let path = effect.path.to_string_lossy();
+    let path = name_in_words(&effect.path);
     match &effect.target {
         Some(target) if target.as_os_str() != effect.path.as_os_str() => {
-            [verb, &path, " (really ", &target.to_string_lossy(), ")"].concat()
+            [verb, &path, " (really ", &name_in_words(target), ")"].concat()
         }
         _ => [verb, &path].concat(),
     }
+}
+
+fn name_in_words(path: &Path) -> Cow<'_, str> {
+    path.to_str().map_or_else(|| haft_tool::shown(path).to_string().into(), Cow::Borrowed)
 }
 
 /// Text that cannot show something else than it is: what moves the cursor or turns the direction is written out.

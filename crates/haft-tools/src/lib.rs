@@ -13,6 +13,9 @@ mod write; //        Write: a file with this content
 mod diff; //         for several: a change as a person sees it
 mod text; //         for several: text in the encoding that a file has
 mod notebook; //     for several: a notebook's cells, and its text with another
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 

@@ -294,6 +294,39 @@ fn new_id(notebook: &Notebook<'_>, text: &str) -> String {
     }
 }
 
+/// Edits a notebook in every way, and holds that everything else is as it was.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check(text: &str) {
+    let Ok(before) = Notebook::parse(text) else { return };
+    let sources = |notebook: &Notebook<'_>| notebook.cells.iter().map(Cell::source).collect::<Vec<_>>();
+    for (edit_mode, cell_id) in [
+        (EditMode::Insert, None),
+        (EditMode::Insert, Some(0)),
+        (EditMode::Replace, Some(0)),
+        (EditMode::Delete, Some(0)),
+    ] {
+        let input = NotebookEditInput {
+            notebook_path: Path::new("/a").to_owned().into(),
+            cell_id: cell_id.map(|index: usize| format!("cell-{index}")),
+            new_source: Some("new\nlines".to_owned()),
+            cell_type: None,
+            edit_mode,
+        };
+        let Ok(edited) = edit(text, &input) else { continue };
+        let after = Notebook::parse(&edited.text).map_err(|err| format!("{err}: {}", edited.text));
+        let after = after.unwrap_or_else(|broken| panic!("no notebook any more: {broken}"));
+        // An id may be written like the place of another cell: the edit is of the cell that was found.
+        let at = input.cell_id.as_deref().map_or(0, |id| before.find(id).unwrap_or(0));
+        let mut expected = sources(&before);
+        match edit_mode {
+            EditMode::Insert => expected.insert(cell_id.map_or(0, |_| at + 1), "new\nlines".to_owned()),
+            EditMode::Replace => expected[at] = "new\nlines".to_owned(),
+            EditMode::Delete => drop(expected.remove(at)),
+        }
+        assert_eq!(sources(&after), expected, "{edit_mode:?}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -537,6 +570,15 @@ mod tests {
             "a.ipynb has no cell `nope`; it has 2, cell-0 to cell-1"
         );
         assert_eq!(changed("{}", input), "a.ipynb cannot be edited as a notebook: it has no list of cells");
+    }
+
+    #[test]
+    fn every_edit_leaves_the_other_cells_alone() {
+        for text in
+            [NOTEBOOK, r#"{"cells": []}"#, r#"{"cells": [ {} ,{"source": ["a", 1]}]}"#, "{\n\"cells\": [\n]}"]
+        {
+            check(text);
+        }
     }
 
     #[test]

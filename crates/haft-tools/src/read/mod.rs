@@ -36,7 +36,7 @@ use self::{
 use crate::text::Form;
 
 #[cfg(all(feature = "fuzzing", feature = "pdf"))]
-pub(crate) use self::pdf::{Pages, read as read_pdf};
+pub(crate) use self::pdf::read_within as read_pdf;
 #[cfg(feature = "fuzzing")]
 pub(crate) use self::{cells::cells, picture::Picture};
 

@@ -76,16 +76,17 @@ fn is_plain(value: &[u8]) -> bool {
             let list = &value[..memchr::memchr(b']', value).unwrap_or(value.len())];
             let is_harmless = list.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
             let packers = UNPACKERS.iter().map(|name| memmem::find_iter(list, name).count()).sum::<usize>();
-            is_harmless && packers <= 1 && !list.contains(&b'%') && !is_reference(&list[1..])
+            is_harmless && packers <= 1 && !list.contains(&b'%') && !has_reference(&list[1..])
         }
         Some(b'n') => value.starts_with(b"null"),
         _ => false,
     }
 }
 
-/// A list of references to names elsewhere: what they say is not to be seen here.
-fn is_reference(list: &[u8]) -> bool {
-    list.iter().any(|byte| *byte == b'R') && list.trim_ascii_start().first().is_some_and(u8::is_ascii_digit)
+/// A list with references to names elsewhere: what they say is not to be seen here.
+fn has_reference(list: &[u8]) -> bool {
+    let mut words = list.split(u8::is_ascii_whitespace);
+    words.any(|word| word.first().is_some_and(u8::is_ascii_digit))
 }
 
 /// The names of filters whose result is much larger.
@@ -217,7 +218,7 @@ mod tests {
         let codes: Vec<usize> = [256, 65].into_iter().chain(258..4096).collect();
         let (mut bits, mut count, mut packed) = (0u64, 0u32, Vec::new());
         for (written, code) in codes.iter().enumerate() {
-            let width = match written + 256 {
+            let width = match written + 257 {
                 0..=511 => 9,
                 512..=1023 => 10,
                 1024..=2047 => 11,

@@ -110,7 +110,8 @@ pub(crate) fn read(
     read_within(bytes, pages, is_cancelled, MOST_TIME)
 }
 
-fn read_within(
+/// The same within a time of one's own choosing.
+pub(crate) fn read_within(
     bytes: Vec<u8>,
     pages: Option<&str>,
     is_cancelled: &(dyn Fn() -> bool + Sync),

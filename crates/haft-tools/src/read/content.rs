@@ -30,8 +30,8 @@ pub(super) enum Body {
     Nothing,
     /// Lines from this number on.
     Lines(u64, String),
-    Pages(Vec<(u64, String)>),
-    Cells(Vec<(u64, String)>),
+    /// Pages or cells, each with its number.
+    Units(&'static str, Vec<(u64, String)>),
 }
 
 impl Body {
@@ -39,7 +39,7 @@ impl Body {
         match self {
             Body::Nothing => String::new(),
             Body::Lines(first, text) => numbered(text, *first),
-            Body::Pages(units) | Body::Cells(units) => units.iter().map(|(_, text)| text.as_str()).collect(),
+            Body::Units(_, units) => units.iter().map(|(_, text)| text.as_str()).collect(),
         }
     }
 
@@ -50,7 +50,7 @@ impl Body {
                 let units = (*first..).zip(text.split_inclusive('\n'));
                 parts::split(units.map(|(number, text)| Unit { number, text }))
             }
-            Body::Pages(units) | Body::Cells(units) => {
+            Body::Units(_, units) => {
                 parts::split(units.iter().map(|(number, text)| Unit { number: *number, text }))
             }
         }
@@ -59,8 +59,7 @@ impl Body {
     fn word(&self) -> &'static str {
         match self {
             Body::Nothing | Body::Lines(..) => "line",
-            Body::Pages(_) => "page",
-            Body::Cells(_) => "cell",
+            Body::Units(word, _) => word,
         }
     }
 }
@@ -73,18 +72,28 @@ impl Content {
         let text = if total <= BUDGET { shown } else { self.in_parts(path, total, cx).await? };
         let text = format!("{}{text}{}", self.head, self.tail);
         let reply = if text.is_empty() { Reply::default() } else { Reply::text(text) };
-        let reply = self.pictures.into_iter().fold(reply, Reply::with_block);
-        Ok(reply.drawn(View::text(self.said)))
+        let view = self.view();
+        Ok(self.pictures.into_iter().fold(reply, Reply::with_block).drawn(view))
+    }
+
+    /// A file that is a picture is looked at; of everything else it is enough to know what was read.
+    fn view(&self) -> View {
+        match (&self.body, self.pictures.as_slice()) {
+            (Body::Nothing, [Block::Image { media_type, data }]) => {
+                View::Image { media_type: media_type.clone(), caption: self.said.clone(), data: data.clone() }
+            }
+            _ => View::text(&self.said),
+        }
     }
 
     async fn in_parts(&self, path: &Path, total: usize, cx: &Cx) -> Result<String, Fault> {
         let parts = self.body.parts();
-        let mut kept: Vec<PathBuf> = Vec::with_capacity(parts.len());
+        let mut kept: Vec<Option<PathBuf>> = Vec::with_capacity(parts.len());
         for part in &parts {
-            kept.push(cx.keep(part.text.clone()).await?);
+            // Where nothing can be kept, the numbers alone still say how to read on.
+            kept.push(cx.keep(part.text.clone()).await.ok());
         }
-        let pairs = parts.iter().zip(kept.iter().map(PathBuf::as_path));
-        let table = parts::contents(pairs, self.body.word(), total);
+        let table = parts::contents(parts.iter().zip(&kept), self.body.word(), total);
         let advice = match self.body {
             Body::Lines(..) => {
                 "Read the parts that you need, or fewer lines of the file itself with offset and limit."

@@ -65,6 +65,8 @@ pub(crate) struct ReadInput {
 
 /// As many as are shown unasked.
 const MOST_LINES: u64 = 2000;
+/// What is remembered to have been shown of one file.
+const MOST_SHOWN: usize = 50;
 /// Files that must be in memory as a whole are refused above this.
 const MOST_WHOLE: u64 = 64 * 1024 * 1024;
 
@@ -183,6 +185,9 @@ impl<'a> Look<'a> {
         if self.cx.is_cancelled() {
             return Err(Fault::cancelled("stopped before everything was read"));
         }
+        if self.known.shown.len() == MOST_SHOWN {
+            self.known.shown.remove(0);
+        }
         self.known.shown.push(asked);
         self.files.see(self.path(), self.known.clone())?;
         Ok(Found::Content(Box::new(content)))
@@ -254,7 +259,7 @@ impl<'a> Look<'a> {
             Ok(cells) => Ok(Content {
                 said: format!("{} cells of {}", cells.units.len(), self.path().display()),
                 head: cells.head,
-                body: Body::Cells(cells.units),
+                body: Body::Units("cell", cells.units),
                 pictures: cells.pictures,
                 tail: String::new(),
             }),
@@ -279,7 +284,7 @@ impl<'a> Look<'a> {
         Ok(Content {
             head: format!("({} of {} pages)\n", pages.units.len(), pages.total),
             said: format!("{} of {} pages of {path}", pages.units.len(), pages.total),
-            body: Body::Pages(pages.units),
+            body: Body::Units("page", pages.units),
             tail: pages.tail,
             pictures: pages.pictures,
         })

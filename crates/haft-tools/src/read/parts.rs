@@ -3,7 +3,7 @@
 //! A part ends between two of the things that the text is made of (lines, pages, cells). Only one that is too large by
 //! itself is cut, between its lines.
 
-use std::{fmt::Write, path::Path};
+use std::{fmt::Write, path::PathBuf};
 
 use haft_engine::result::size;
 
@@ -96,23 +96,21 @@ impl Open {
 
 /// The table of contents: where each part is, what of the text it is, and how it begins.
 pub(super) fn contents<'a>(
-    parts: impl Iterator<Item = (&'a Part, &'a Path)>,
+    parts: impl Iterator<Item = (&'a Part, &'a Option<PathBuf>)>,
     word: &str,
     total_tokens: usize,
 ) -> String {
     let mut table =
-        format!("about {total_tokens} tokens, more than the {BUDGET} of one reply; kept in parts:\n");
+        format!("about {total_tokens} tokens, more than the {BUDGET} of one reply; these are its parts:\n");
     for (number, (part, path)) in (1..).zip(parts) {
         let range = match part.range {
             (first, last) if first == last => format!("{word} {first}"),
             (first, last) => format!("{word}s {first}-{last}"),
         };
+        let place = path.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();
+        let heading = heading(&part.text).map(|heading| format!(": {heading}")).unwrap_or_default();
         // Writing to a String cannot fail.
-        let _ = write!(table, "{number}. {} ({range}, {})", path.display(), size(part.text.len()));
-        if let Some(heading) = heading(&part.text) {
-            let _ = write!(table, ": {heading}");
-        }
-        table.push('\n');
+        let _ = writeln!(table, "{number}. {range} ({}){place}{heading}", size(part.text.len()));
     }
     table
 }
@@ -197,11 +195,11 @@ mod tests {
     fn the_table_says_where_each_part_is_and_what_about() {
         let text = format!("intro\n{}# Second\n{}", "text\n".repeat(1_999), "more\n".repeat(500));
         let parts = split(lines(&text));
-        let paths = [Path::new("/kept/1.txt"), Path::new("/kept/2.txt")];
-        insta::assert_snapshot!(contents(parts.iter().zip(paths), "line", 31_000), @r"
-        about 31000 tokens, more than the 25000 of one reply; kept in parts:
-        1. /kept/1.txt (lines 1-2000, 9.8 KB): intro
-        2. /kept/2.txt (lines 2001-2501, 2.5 KB): # Second
+        let paths = [Some(PathBuf::from("/kept/1.txt")), None];
+        insta::assert_snapshot!(contents(parts.iter().zip(&paths), "line", 31_000), @r"
+        about 31000 tokens, more than the 25000 of one reply; these are its parts:
+        1. lines 1-2000 (9.8 KB) in /kept/1.txt: intro
+        2. lines 2001-2501 (2.5 KB): # Second
         ");
     }
 

@@ -103,16 +103,17 @@ fn more_than_a_reply_holds_is_kept_in_parts_with_a_table_of_contents() {
     let told = desk.call("Read", json!({ "file_path": "long.md" }));
     let head: Vec<&str> = told.lines().take(6).collect();
     insta::assert_snapshot!(head.join("\n"), @r"
-    long.md: about 41128 tokens, more than the 25000 of one reply; kept in parts:
-    1. .results/session/1.txt (lines 1-1084, 88.8 KB): # The title
-    2. .results/session/1-1.txt (lines 1085-1801, 59.5 KB): words and words and words and words and words and words and …
+    long.md: about 41128 tokens, more than the 25000 of one reply; these are its parts:
+    1. lines 1-1084 (88.8 KB) in .results/session/1.txt: # The title
+    2. lines 1085-1801 (59.5 KB) in .results/session/1-1.txt: words and words and words and words and words and words and …
     Read the parts that you need, or fewer lines of the file itself with offset and limit. This is how the first begins:
          1	# The title
          2	words and words and words and words and words and words and words and words and 1
     ");
-    let part = told.lines().nth(2).and_then(|line| line.split(' ').nth(1)).expect("the second part's file");
+    let part =
+        told.split(" in ").nth(2).and_then(|rest| rest.split(": ").next()).expect("the second part's file");
     let part = desk.call("Read", json!({ "file_path": part }));
-    assert!(part.starts_with("     1\twords and words") && !part.contains("kept in parts"), "{part:.200}");
+    assert!(part.starts_with("     1\twords and words") && !part.contains("its parts"), "{part:.200}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ impl Tool for NotebookEdit {
     }
 
     fn describe(&self, input: &NotebookEditInput) -> String {
-        let path = input.notebook_path.display();
+        let path = input.notebook_path.shown();
         match (input.edit_mode, input.cell_id.as_deref()) {
             (EditMode::Replace, id) => format!("Replace cell {} of {path}", id.unwrap_or_default()),
             (EditMode::Delete, id) => format!("Delete cell {} of {path}", id.unwrap_or_default()),
@@ -111,9 +111,9 @@ fn read(files: &dyn Files, path: &Path) -> Result<text::Text, Fault> {
     let file = files.open(path)?;
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|err| Fault::io("read", path, err))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(Fault::failed(format!("{} is too large for a notebook", path.display())));
+        return Err(Fault::failed(format!("{} is too large for a notebook", shown(path))));
     }
-    text::decode(bytes).map_err(|err| Fault::failed(format!("{} cannot be edited: {err}", path.display())))
+    text::decode(bytes).map_err(|err| Fault::failed(format!("{} cannot be edited: {err}", shown(path))))
 }
 
 /// A notebook after an edit.
@@ -136,7 +136,7 @@ enum Refused {
 
 impl Refused {
     fn fault(self, path: &Path) -> Fault {
-        let path = path.display();
+        let path = shown(path);
         match self {
             Refused::NoNotebook(broken) => {
                 Fault::failed(format!("{path} cannot be edited as a notebook: {broken}"))

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_tool::{Block, Cx, Fault, Reply, View};
+use haft_tool::{Block, Cx, Fault, Reply, View, shown};
 
 use super::{
     lines::numbered,
@@ -105,6 +105,6 @@ impl Content {
             (Body::Lines(first, _), Some(part)) => numbered(parts::preview(part), *first),
             (_, Some(part)) => parts::preview(part).to_owned(),
         };
-        Ok(format!("{}: {table}{advice} This is how the first begins:\n{preview}", path.display()))
+        Ok(format!("{}: {table}{advice} This is how the first begins:\n{preview}", shown(path)))
     }
 }

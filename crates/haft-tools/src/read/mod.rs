@@ -23,7 +23,9 @@ use std::{
 };
 
 use haft_engine::result::size;
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Limit, Reply, Sight, Spec, Stamp, Tool, View};
+use haft_tool::{
+    AbsolutePath, Cx, Effects, Fault, Files, Limit, Reply, Sight, Spec, Stamp, Tool, View, shown,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -90,7 +92,7 @@ impl Tool for Read {
     }
 
     fn describe(&self, input: &ReadInput) -> String {
-        let path = input.file_path.display();
+        let path = input.file_path.shown();
         match (input.pages(), input.offset, input.limit) {
             (Some(pages), ..) => format!("Read {path}, pages {pages}"),
             (_, None, None) => format!("Read {path}"),
@@ -178,7 +180,7 @@ impl<'a> Look<'a> {
             self.files.see(self.path(), self.known.clone())?;
             return Ok(Found::Unchanged(format!(
                 "{} is unchanged since you read it ({asked}); ask once more if you no longer have it.",
-                self.path().display()
+                shown(self.path())
             )));
         }
         let content = self.content()?;
@@ -198,7 +200,7 @@ impl<'a> Look<'a> {
         if self.input.pages().is_some() && kind != Kind::Pdf {
             return Err(Fault::rejected(format!(
                 "{} is no PDF file, so it has no pages; leave `pages` out, and use `offset` and `limit` for lines",
-                self.path().display()
+                shown(self.path())
             )));
         }
         match kind {
@@ -216,7 +218,7 @@ impl<'a> Look<'a> {
         let page = Page::read(&self.file, form, self.input.range(), &mut marks, &is_cancelled)
             .map_err(|err| self.cannot(err))?;
         self.known.marks = marks.into_inner();
-        let path = self.path().display();
+        let path = shown(self.path());
         let said = format!("{} lines of {path}, from line {}", page.lines, page.first);
         match (page.lines, page.total) {
             (0, Some(0)) => {
@@ -240,8 +242,8 @@ impl<'a> Look<'a> {
     fn picture(&mut self, format: image::ImageFormat) -> Result<Content, Fault> {
         let bytes = self.whole()?;
         let picture = picture::Picture::of(bytes, format)
-            .map_err(|err| Fault::failed(format!("{} {err}", self.path().display())))?;
-        let said = format!("{} ({})", self.path().display(), picture.words());
+            .map_err(|err| Fault::failed(format!("{} {err}", shown(self.path()))))?;
+        let said = format!("{} ({})", shown(self.path()), picture.words());
         let head = format!("({})\n", picture.words());
         Ok(Content { head, said, pictures: vec![picture.into_block()], ..Content::default() })
     }
@@ -257,7 +259,7 @@ impl<'a> Look<'a> {
         let text = form.show(&bytes);
         match cells::cells(&text) {
             Ok(cells) => Ok(Content {
-                said: format!("{} cells of {}", cells.units.len(), self.path().display()),
+                said: format!("{} cells of {}", cells.units.len(), shown(self.path())),
                 head: cells.head,
                 body: Body::Units("cell", cells.units),
                 pictures: cells.pictures,
@@ -276,7 +278,7 @@ impl<'a> Look<'a> {
 
     #[cfg(feature = "pdf")]
     fn pdf(&mut self) -> Result<Content, Fault> {
-        let path = self.path().display();
+        let path = shown(self.path());
         let bytes = self.whole()?;
         let cx = self.cx.clone();
         let pages = pdf::read(bytes, self.input.pages(), &move || cx.is_cancelled());
@@ -301,7 +303,7 @@ impl<'a> Look<'a> {
         if len > MOST_WHOLE {
             return Err(Fault::failed(format!(
                 "{} is too large ({}); files of its kind are read up to {}",
-                self.path().display(),
+                shown(self.path()),
                 size(len as usize),
                 size(MOST_WHOLE as usize)
             )));
@@ -319,7 +321,7 @@ impl<'a> Look<'a> {
             Instead::Nothing => "",
         };
         let size = size(self.known.stamp.len as usize);
-        Fault::failed(format!("{} is not text: it is {what} ({size}){advice}", self.path().display()))
+        Fault::failed(format!("{} is not text: it is {what} ({size}){advice}", shown(self.path())))
     }
 
     fn cannot(&self, err: io::Error) -> Fault {
@@ -336,7 +338,7 @@ fn lines_of(page: Page, form: Form, said: String) -> Content {
 fn directory_or(files: &dyn Files, path: &Path, fault: Fault) -> Fault {
     match files.metadata(path) {
         Ok(Some(metadata)) if metadata.is_dir() => {
-            Fault::rejected(format!("{} is a directory; use List to see what is in it", path.display()))
+            Fault::rejected(format!("{} is a directory; use List to see what is in it", shown(path)))
         }
         _ => fault,
     }

@@ -6,6 +6,7 @@
 use std::{fmt::Write, path::PathBuf};
 
 use haft_engine::result::size;
+use haft_tool::shown;
 
 /// What one reply may hold.
 pub(super) const BUDGET: usize = 25_000;
@@ -107,7 +108,7 @@ pub(super) fn contents<'a>(
             (first, last) if first == last => format!("{word} {first}"),
             (first, last) => format!("{word}s {first}-{last}"),
         };
-        let place = path.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();
+        let place = path.as_ref().map(|path| format!(" in {}", shown(path))).unwrap_or_default();
         let heading = heading(&part.text).map(|heading| format!(": {heading}")).unwrap_or_default();
         // Writing to a String cannot fail.
         let _ = writeln!(table, "{number}. {range} ({}){place}{heading}", size(part.text.len()));

@@ -96,15 +96,18 @@ const UNPACKERS: &[&[u8]] =
 /// Names may be written with escapes. Nobody does that to those that matter here, unless to hide them.
 fn hides_names(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'#', bytes).any(|at| {
-        let start = memchr::memrchr(b'/', &bytes[at.saturating_sub(40)..at])
-            .map(|slash| slash + at.saturating_sub(40));
-        let Some(start) = start else { return false };
-        let end = bytes.len().min(start + 60);
-        let name = unescaped(&bytes[start + 1..end]);
-        HIDDEN.iter().any(|hidden| name.starts_with(hidden))
+        let before = at.saturating_sub(LONGEST_NAME);
+        let Some(slash) = memchr::memrchr(b'/', &bytes[before..at]) else { return false };
+        let start = before + slash + 1;
+        // Between a name and something else that has the sign there is a blank or a bracket.
+        let is_in_name = bytes[start..at].iter().all(u8::is_ascii_alphanumeric);
+        let name = unescaped(&bytes[start..bytes.len().min(start + LONGEST_NAME)]);
+        is_in_name && HIDDEN.iter().any(|hidden| at - start < hidden.len() && name.starts_with(hidden))
     })
 }
 
+/// With every letter escaped.
+const LONGEST_NAME: usize = 3 * 16;
 const HIDDEN: &[&[u8]] = &[b"Filter", b"Encrypt", b"FlateDecode", b"LZWDecode", b"RunLengthDecode"];
 
 fn unescaped(name: &[u8]) -> Vec<u8> {
@@ -199,6 +202,18 @@ mod tests {
         let mut packer = flate2::Compress::new(flate2::Compression::fast(), true);
         packer.compress_vec(&vec![b' '; size], &mut packed, flate2::FlushCompress::Finish).unwrap();
         packed
+    }
+
+    #[test]
+    fn only_names_that_matter_are_suspicious_when_they_are_escaped() {
+        for hidden in [&b"<</F#69lter/X>>"[..], b"/#46#6c#61#74#65#44#65#63#6f#64#65"] {
+            assert_eq!(names(hidden), Err(Refused::Bomb("it hides how it is packed")));
+        }
+        for plain in
+            [&b"/Filter/FlateDecode>>stream\n#46"[..], b"/ABCDEF+Some#20Font", b"/FlateDecode #20", b"#"]
+        {
+            assert_eq!(names(plain), Ok(()), "{}", String::from_utf8_lossy(plain));
+        }
     }
 
     #[test]

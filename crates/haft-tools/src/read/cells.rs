@@ -9,7 +9,10 @@ use image::ImageFormat;
 use serde_json::{Map, Value};
 
 use super::picture::Picture;
-use crate::notebook::{Broken, Cell, Notebook, joined};
+use crate::{
+    notebook::{Broken, Cell, Notebook, joined},
+    text::MARK,
+};
 
 /// Of one output; of all that a cell printed, the ends tell most.
 const MOST_OUTPUT: usize = 8 * 1024;
@@ -26,7 +29,7 @@ pub(crate) struct Cells {
 
 /// Reads a notebook of format 3 or 4.
 pub(crate) fn cells(text: &str) -> Result<Cells, Broken> {
-    let notebook = Notebook::parse(text)?;
+    let notebook = Notebook::parse(text.strip_prefix(MARK).unwrap_or(text))?;
     let mut shown = Cells::default();
     let language = notebook.language.map(|language| format!(", {language}")).unwrap_or_default();
     let (major, minor) = notebook.format;

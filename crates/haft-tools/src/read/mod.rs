@@ -183,10 +183,12 @@ impl<'a> Look<'a> {
                 shown(self.path())
             )));
         }
-        let content = self.content()?;
+        let content = self.content();
+        // First of all: what was found until then may look like an end that is none.
         if self.cx.is_cancelled() {
             return Err(Fault::cancelled("stopped before everything was read"));
         }
+        let content = content?;
         if self.known.shown.len() == MOST_SHOWN {
             self.known.shown.remove(0);
         }

@@ -63,15 +63,18 @@ impl Picture {
         let broken = |err| Refused::Broken(format, err);
         let (picture, orientation) = unpack(&bytes, format)?;
         let is_animated = is_animated(&bytes, format);
-        let picture = turned(picture, orientation);
-        let original = (picture.width(), picture.height());
-        let shown = fitting(original);
+        let size = (picture.width(), picture.height());
+        let fitting = fitting(size);
+        let (original, shown) = (turned_size(size, orientation), turned_size(fitting, orientation));
         let is_fine = shown == original && orientation == Orientation::NoTransforms && !is_animated;
         if is_fine && bytes.len() <= MOST_BYTES {
             return Ok(Picture { format, original, shown, is_animated, source: format, data: bytes });
         }
         drop(bytes);
-        let (data, written) = pack(&scaled(picture, shown), format).map_err(broken)?;
+        // Turned when it is small already: a turned picture is another picture beside the first.
+        let mut picture = scaled(picture, fitting);
+        picture.apply_orientation(orientation);
+        let (data, written) = pack(&picture, format).map_err(broken)?;
         Ok(Picture { format: written, original, shown, is_animated, source: format, data })
     }
 
@@ -137,9 +140,12 @@ fn is_animated(bytes: &[u8], format: ImageFormat) -> bool {
     }
 }
 
-fn turned(mut picture: DynamicImage, orientation: Orientation) -> DynamicImage {
-    picture.apply_orientation(orientation);
-    picture
+fn turned_size((width, height): (u32, u32), orientation: Orientation) -> (u32, u32) {
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    match orientation {
+        Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH => (height, width),
+        _ => (width, height),
+    }
 }
 
 /// The largest size in the same proportions that a model looks at as a whole.

@@ -217,11 +217,13 @@ fn replaced(notebook: &Notebook<'_>, cell: &Cell, text: &str, to: Option<CellTyp
         // The key of the source differs between the kinds in the third format: it is kept where it stands.
         let kind = if is_code { "code" } else { "markdown" };
         fields.insert("cell_type".to_owned(), kind.into());
-        rename(&mut fields, cell.source_key(), source_key(notebook, is_code));
+        let key = source_key(notebook, &fields, is_code);
+        rename(&mut fields, cell.source_key(), key);
     } else if to == Some(CellType::Markdown) {
         fields.insert("cell_type".to_owned(), "markdown".into());
     }
-    fields.insert(source_key(notebook, is_code).to_owned(), source(text, as_lines));
+    let key = source_key(notebook, &fields, is_code);
+    fields.insert(key.to_owned(), source(text, as_lines));
     let count = if is_old(notebook) { "prompt_number" } else { "execution_count" };
     if is_code {
         fields.insert("outputs".to_owned(), json!([]));
@@ -250,8 +252,10 @@ fn is_old(notebook: &Notebook<'_>) -> bool {
     notebook.format.0 < 4
 }
 
-fn source_key(notebook: &Notebook<'_>, is_code: bool) -> &'static str {
-    if is_code && is_old(notebook) { "input" } else { "source" }
+/// What the source of a cell is called, as [`Cell::source_key`] finds it afterwards. A notebook may have cells of the
+/// third format without saying so.
+fn source_key(notebook: &Notebook<'_>, fields: &Map<String, Value>, is_code: bool) -> &'static str {
+    if is_code && (is_old(notebook) || fields.contains_key("input")) { "input" } else { "source" }
 }
 
 /// A new cell, its keys in the order in which notebooks have them.
@@ -574,9 +578,13 @@ mod tests {
 
     #[test]
     fn every_edit_leaves_the_other_cells_alone() {
-        for text in
-            [NOTEBOOK, r#"{"cells": []}"#, r#"{"cells": [ {} ,{"source": ["a", 1]}]}"#, "{\n\"cells\": [\n]}"]
-        {
+        for text in [
+            NOTEBOOK,
+            r#"{"cells": []}"#,
+            r#"{"cells": [ {} ,{"source": ["a", 1]}]}"#,
+            "{\n\"cells\": [\n]}",
+            r#"{"worksheets": [{"cells": [{"cell_type": "code", "input": ["1"]}]}]}"#,
+        ] {
             check(text);
         }
     }

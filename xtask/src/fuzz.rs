@@ -147,6 +147,7 @@ impl Fuzzer {
 fn dictionary(fuzz: &Path, target: &str) -> PathBuf {
     let name = match target {
         "names" | "rule" => "text.dict",
+        "pdf" => "pdf.dict",
         _ => "json.dict",
     };
     fuzz.join(name)

@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) defer_above: Option<usize>,
     pub(crate) toolsets: BTreeMap<String, Vec<String>>,
+    /// Whether replies of Read say that what a file holds is data.
+    pub(crate) data_reminder: Option<bool>,
 }
 
 /// The figures of `[limits]`.
@@ -41,11 +43,12 @@ pub(crate) struct Limits {
 }
 
 /// The keys that there are, by table. What is below `tools.toolsets` the user names.
-const KEYS: [(&str, &[&str]); 4] = [
-    ("", &["mode", "permissions", "limits", "tools"]),
+const KEYS: [(&str, &[&str]); 5] = [
+    ("", &["mode", "permissions", "limits", "tools", "read"]),
     ("permissions", &["allow", "ask", "deny"]),
     ("limits", &["parallel", "timeout_s", "result_bytes", "turn_bytes", "preview_bytes"]),
     ("tools", &["defer_above", "toolsets"]),
+    ("read", &["data_reminder"]),
 ];
 
 /// A file as it is written.
@@ -56,6 +59,13 @@ struct Written {
     permissions: Permissions,
     limits: Limits,
     tools: Tools,
+    read: Read,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Read {
+    data_reminder: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -100,6 +110,7 @@ impl Settings {
             limits: self.limits.and(later.limits),
             defer_above: later.defer_above.or(self.defer_above),
             toolsets,
+            data_reminder: later.data_reminder.or(self.data_reminder),
         }
     }
 
@@ -116,6 +127,7 @@ impl Settings {
             limits: written.limits,
             defer_above: written.tools.defer_above,
             toolsets: written.tools.toolsets,
+            data_reminder: written.read.data_reminder,
         })
     }
 }
@@ -223,12 +235,15 @@ mod tests {
             [tools]
             defer_above = 0
             toolsets = { planning = ["readonly", "!Stat"] }
+            [read]
+            data_reminder = true
             "#,
         )
         .unwrap();
         assert_eq!(settings.mode, Some(Mode::Plan));
         assert_eq!(settings.limits.parallel.map(NonZeroUsize::get), Some(4));
         assert_eq!((settings.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
+        assert_eq!(settings.data_reminder, Some(true));
         let origins: Vec<String> = settings.rules.deny.iter().map(|(_, origin)| origin.to_string()).collect();
         assert_eq!(origins, ["haft.toml:6", "haft.toml:7"]);
     }
@@ -250,7 +265,7 @@ mod tests {
         );
         check_error(
             "[zzz]",
-            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools",
+            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read",
         );
         check_error(
             "mode = \"yolo\"",

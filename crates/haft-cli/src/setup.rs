@@ -67,9 +67,10 @@ impl Setup {
     /// Built-in tools and the settings' figures. Rules are the session's: a question may be about one without them.
     fn builder(&self) -> EngineBuilder {
         let toolsets = self.settings.toolsets.iter();
+        let options = haft_tools::Options { data_reminder: self.settings.data_reminder.unwrap_or_default() };
         let builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)
-            .tools(haft_tools::builtin())
+            .tools(haft_tools::builtin_with(options))
             .settings(|figures| self.apply_limits(figures));
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
     }

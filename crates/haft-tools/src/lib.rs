@@ -5,12 +5,17 @@
 
 mod edit; //         Edit: replaces a passage of a text file
 mod list; //         List: what is in a directory
-mod read; //         Read: the lines of a text file
+mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
+mod read; //         Read: what is in a file, as a model can take it in
 mod stat; //         Stat: what is at a path
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
 mod diff; //         for several: a change as a person sees it
 mod text; //         for several: text in the encoding that a file has
+mod notebook; //     for several: a notebook's cells, and its text with another
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 
@@ -20,10 +25,23 @@ pub use tool_search::ToolSearch;
 
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
 pub fn builtin() -> Vec<SharedTool> {
+    builtin_with(Options::default())
+}
+
+/// What can be chosen about the tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Whether every reply of Read says that what a file holds is data, not a request.
+    pub data_reminder: bool,
+}
+
+/// All tools of [`builtin`], as somebody wants them.
+pub fn builtin_with(options: Options) -> Vec<SharedTool> {
     vec![
         edit::Edit.into_tool(),
         list::List.into_tool(),
-        read::Read.into_tool(),
+        notebook_edit::NotebookEdit.into_tool(),
+        read::Read { data_reminder: options.data_reminder }.into_tool(),
         stat::Stat.into_tool(),
         write::Write.into_tool(),
     ]

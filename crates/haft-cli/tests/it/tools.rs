@@ -13,8 +13,10 @@ fn names(listing: &Value) -> Vec<&str> {
 fn the_table_fits_the_terminal() {
     let place = Place::new("");
     let wide = place.haft(&["tools"]).expect(0, "").out;
-    assert!(wide.starts_with("NAME        SOURCE   TOOLSET   STATE  DESCRIPTION\n"), "{wide}");
-    assert!(wide.contains("\nList        builtin  readonly  shown"), "{wide}");
+    let words = |line: &str| line.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = wide.lines().map(words).collect();
+    assert_eq!(lines[0], "NAME SOURCE TOOLSET STATE");
+    assert!(lines.contains(&"List builtin readonly shown".to_owned()), "{wide}");
     let mut narrow = place.command(&["tools"]);
     let narrow = crate::kit::Ran::of(&narrow.env("COLUMNS", "60").output().unwrap()).expect(0, "").out;
     assert!(narrow.lines().all(|line| line.chars().count() <= 60) && narrow.contains('…'), "{narrow}");
@@ -23,7 +25,7 @@ fn the_table_fits_the_terminal() {
 #[test]
 fn all_says_what_is_absent_and_why() {
     let ran = Place::new("").haft(&["tools", "--all", "--deny", "Stat"]).expect(0, "");
-    assert!(ran.out.contains("(also FileRead, fs_read, read_file, cat)"), "{ran:?}");
+    assert!(ran.out.contains("(also FileRead, fs_read, read_file, cat, "), "{ran:?}");
     assert!(ran.out.contains("hidden: denied by deny rule `Stat` (command line)"), "{ran:?}");
 }
 

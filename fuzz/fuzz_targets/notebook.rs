@@ -1,0 +1,7 @@
+//! A notebook, read and edited.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| haft_tools::fuzzing::notebook(bytes));

@@ -3,6 +3,7 @@
 //! A crate of its own so that an embedder with other tools compiles none of these. Adding a tool is its file and its
 //! two lines here; forget the second and the compiler says that it is never constructed.
 
+mod apply_patch; //  ApplyPatch: changes in several files, all or none
 mod edit; //         Edit: replaces a passage of a text file
 mod list; //         List: what is in a directory
 mod read; //         Read: the lines of a text file
@@ -10,6 +11,7 @@ mod stat; //         Stat: what is at a path
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
 mod diff; //         for several: a change as a person sees it
+mod stored; //       for several: a text file that is about to be changed
 mod text; //         for several: text in the encoding that a file has
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
@@ -21,6 +23,7 @@ pub use tool_search::ToolSearch;
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
 pub fn builtin() -> Vec<SharedTool> {
     vec![
+        apply_patch::ApplyPatch.into_tool(),
         edit::Edit.into_tool(),
         list::List.into_tool(),
         read::Read.into_tool(),

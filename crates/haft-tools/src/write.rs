@@ -1,18 +1,22 @@
 //! `Write`: a file with this content.
 
-use std::{io::Read as _, path::Path};
+use std::{borrow::Cow, io::Read as _, path::Path};
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, View};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, View, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::diff::{MOST_SHOWN, diff};
+use crate::{
+    diff::{MOST_SHOWN, counted, diff, summary},
+    text::{Form, MARK, NotText, Text, decode},
+};
 
 /// Writes a file: makes it, with the directories above it, or replaces all that is in it.
 ///
 /// Use it for new files, or when most of a file changes. The change happens in one step: nobody ever sees half of it.
 /// An existing file must have been read in this session, and must not have changed since: otherwise it fails, and you
-/// read the file again before you decide. It also fails if the path is a directory.
+/// read the file again before you decide. Its encoding and line endings are kept. It also fails if the path is a
+/// directory.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteInput {
@@ -37,58 +41,131 @@ impl Tool for Write {
     }
 
     fn describe(&self, input: &WriteInput) -> String {
-        format!("Write {} ({} lines)", input.file_path.display(), input.content.lines().count())
+        let lines = counted(input.content.lines().count(), "line");
+        format!("Write {} ({lines})", shown(&input.file_path))
     }
 
     async fn call(&self, input: WriteInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
-        cx.blocking(move || {
-            let path: &Path = &input.file_path;
-            let before = before(&*files, path)?;
-            files.write(path, input.content.as_bytes())?;
-            Ok(reply(path, &before, &input.content))
-        })
-        .await
+        cx.blocking(move || write(&*files, &input.file_path, &input.content)).await
     }
 }
 
-/// What was there, as far as it can be shown.
-enum Before {
-    Nothing,
-    Text(String),
-    /// Too large, or no text.
-    Unshown,
+fn write(files: &dyn Files, path: &Path, content: &str) -> Result<Reply, Fault> {
+    let before = Before::read(files, path)?;
+    let content = before.fit(content);
+    let bytes = before.form.encode(&content).map_err(|err| {
+        Fault::rejected(format!("cannot write {}: {err}; nothing was written", shown(path)))
+    })?;
+    files.write(path, &bytes).map_err(|fault| before.explain(fault, files, path, &content))?;
+    Ok(before.reply(path, &content, bytes.len()))
 }
 
-fn before(files: &dyn Files, path: &Path) -> Result<Before, Fault> {
-    match files.metadata(path)? {
-        None => Ok(Before::Nothing),
-        Some(metadata) if metadata.is_dir() => {
-            Err(Fault::io("write", path, std::io::ErrorKind::IsADirectory.into()))
+/// What was there, and how it was written.
+struct Before {
+    exists: bool,
+    /// As far as it can be shown.
+    text: Option<String>,
+    form: Form,
+    has_mark: bool,
+    /// Every line ends with a carriage return and a newline.
+    is_crlf: bool,
+}
+
+/// Of a larger file, the beginning tells how it is written.
+const MOST_READ: u64 = 64 * 1024 * 1024;
+
+impl Before {
+    const NOTHING: Before =
+        Before { exists: false, text: None, form: Form::UTF_8, has_mark: false, is_crlf: false };
+
+    fn read(files: &dyn Files, path: &Path) -> Result<Before, Fault> {
+        match files.metadata(path)? {
+            None => return Ok(Before::NOTHING),
+            Some(metadata) if metadata.is_dir() => {
+                return Err(Fault::io("write", path, std::io::ErrorKind::IsADirectory.into()));
+            }
+            Some(_) => {}
         }
-        Some(metadata) if metadata.len() > MOST_SHOWN as u64 => Ok(Before::Unshown),
-        Some(_) => {
-            let mut bytes = Vec::new();
-            let file = files.open(path)?;
-            file.take(MOST_SHOWN as u64)
-                .read_to_end(&mut bytes)
-                .map_err(|err| Fault::io("read", path, err))?;
-            Ok(String::from_utf8(bytes).map_or(Before::Unshown, Before::Text))
+        let file = files.open(path)?;
+        let cannot = |err| Fault::io("read", path, err);
+        let is_whole = file.metadata().map_err(cannot)?.len() <= MOST_READ;
+        let mut bytes = Vec::new();
+        let most = if is_whole { MOST_READ } else { MOST_SHOWN as u64 };
+        file.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+        Ok(if is_whole { Before::whole(bytes) } else { Before::beginning(&bytes) })
+    }
+
+    fn whole(bytes: Vec<u8>) -> Before {
+        match decode(bytes) {
+            Ok(Text { content, form }) => {
+                let before = Before::written_like(&content, form);
+                Before { text: Some(content).filter(|text| text.len() <= MOST_SHOWN), ..before }
+            }
+            Err(NotText::Broken(form)) => Before { exists: true, form, ..Before::NOTHING },
+            Err(NotText::Binary) => Before { exists: true, ..Before::NOTHING },
         }
     }
-}
 
-fn reply(path: &Path, before: &Before, content: &str) -> Reply {
-    let (verb, old) = match before {
-        Before::Nothing => ("created", ""),
-        Before::Text(old) if old == content => ("left as it was", content),
-        Before::Text(old) => ("replaced", old.as_str()),
-        Before::Unshown => ("replaced", ""),
-    };
-    let shown = path.display();
-    let text = format!("{verb} {shown}: {} lines, {} bytes", content.lines().count(), content.len());
-    let view = if matches!(before, Before::Unshown) { View::text(&text) } else { diff(path, old, content) };
-    Reply::text(text).note("bytes", content.len()).drawn(view)
+    fn beginning(bytes: &[u8]) -> Before {
+        match Form::detect(bytes) {
+            Some(form) => Before::written_like(&form.show(bytes), form),
+            None => Before { exists: true, ..Before::NOTHING },
+        }
+    }
+
+    fn written_like(text: &str, form: Form) -> Before {
+        let count = |wanted: &str| text.matches(wanted).count();
+        let pairs = count("\r\n");
+        let is_crlf = pairs > 0 && pairs == count("\n") && pairs == count("\r");
+        Before { exists: true, text: None, form, has_mark: text.starts_with(MARK), is_crlf }
+    }
+
+    /// The new content, with the mark and the line ends that the file has.
+    fn fit<'c>(&self, content: &'c str) -> Cow<'c, str> {
+        let mut fitted = Cow::Borrowed(content);
+        if self.is_crlf && content.contains('\n') && !content.contains('\r') {
+            fitted = Cow::Owned(content.replace('\n', "\r\n"));
+        }
+        if self.has_mark && !content.starts_with(MARK) {
+            fitted.to_mut().insert(0, MARK);
+        }
+        fitted
+    }
+
+    /// A file that has changed since it was read: adds how it differs from what was to be written.
+    fn explain(&self, mut fault: Fault, files: &dyn Files, path: &Path, content: &str) -> Fault {
+        let was_seen = matches!(files.seen(path), Ok(Some(_)));
+        if let Some(text) = self.text.as_deref().filter(|_| was_seen)
+            && let Some(summary) = summary(text, content)
+        {
+            let told = format!(".\nYour content would take away from what is there now, and add: {summary}");
+            fault.message_mut().push_str(&told);
+        }
+        fault
+    }
+
+    fn reply(&self, path: &Path, content: &str, bytes: usize) -> Reply {
+        let verb = match &self.text {
+            _ if !self.exists => "created",
+            Some(old) if old == content => "left as it was",
+            _ => "replaced",
+        };
+        let lines = counted(content.lines().count(), "line");
+        let mut text = format!("{verb} {}: {lines}, {}", shown(path), counted(bytes, "byte"));
+        if !self.form.is_utf8() {
+            text.push_str(&format!("\n(written as {}, as the file was)", self.form.name()));
+        }
+        if self.is_crlf && content.contains("\r\n") {
+            text.push_str("\n(with the line endings of the file: CRLF)");
+        }
+        let view = match &self.text {
+            Some(old) => diff(path, old, content),
+            None if !self.exists => diff(path, "", content),
+            None => View::text(&text),
+        };
+        Reply::text(text).note("bytes", bytes).drawn(view)
+    }
 }
 
 #[cfg(test)]
@@ -119,8 +196,8 @@ mod tests {
         );
         assert_eq!(desk.workspace.text("notes"), "precious\n");
         desk.call("Read", json!({ "file_path": "notes" }));
-        assert_eq!(write(&desk, "notes", "less precious\n"), "replaced notes: 1 lines, 14 bytes");
-        assert_eq!(write(&desk, "notes", "again\n"), "replaced notes: 1 lines, 6 bytes");
+        assert_eq!(write(&desk, "notes", "less precious\n"), "replaced notes: 1 line, 14 bytes");
+        assert_eq!(write(&desk, "notes", "again\n"), "replaced notes: 1 line, 6 bytes");
     }
 
     #[test]

@@ -62,13 +62,15 @@ fn rough_tally(old: &str, new: &str) -> Tally {
 const MOST_LINES: usize = 12;
 const MOST_COLUMNS: usize = 120;
 
-/// What would be lost (`-`) and what would come (`+`), in few lines. None if the texts are the same or too large.
+/// What a change takes away and adds, in few lines: "takes 1 line away (-) and adds 2 lines (+):". None if the texts are
+/// the same or too large.
 pub(crate) fn summary(old: &str, new: &str) -> Option<String> {
     if old == new || is_large(old, new) {
         return None;
     }
     let Tally { added, removed } = tally(old, new);
-    let mut summary = format!("{} (-), {} (+):", counted(removed, "line"), counted(added, "line"));
+    let mut summary =
+        format!("takes {} away (-) and adds {} (+):", counted(removed, "line"), counted(added, "line"));
     let changes = compare(old, new);
     let changed = changes.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
     for change in changed.take(MOST_LINES) {
@@ -96,7 +98,10 @@ mod tests {
 
     #[test]
     fn a_summary_is_short_whatever_changed() {
-        assert_eq!(summary("a\nb\nc\n", "a\nx\nc\n").unwrap(), "1 line (-), 1 line (+):\n-b\n+x");
+        assert_eq!(
+            summary("a\nb\nc\n", "a\nx\nc\n").unwrap(),
+            "takes 1 line away (-) and adds 1 line (+):\n-b\n+x"
+        );
         assert_eq!(summary("a\n", "a\n"), None);
         let long = summary("", &"x".repeat(1_000_000)).unwrap();
         assert!(long.len() < 200, "{long}");

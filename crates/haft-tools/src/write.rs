@@ -139,7 +139,7 @@ impl Before {
         if let Some(text) = self.text.as_deref().filter(|_| was_seen)
             && let Some(summary) = summary(text, content)
         {
-            let told = format!(".\nYour content would take away from what is there now, and add: {summary}");
+            let told = format!(".\nAgainst what is there now, your content {summary}");
             fault.message_mut().push_str(&told);
         }
         fault
@@ -170,10 +170,11 @@ impl Before {
 
 #[cfg(test)]
 mod tests {
-    use haft_engine::Call;
+    use haft_tool::IntoTool;
     use serde_json::json;
 
-    use crate::desk::Desk;
+    use super::{Before, Write};
+    use crate::desk::{Desk, drawings};
 
     fn write(desk: &Desk, path: &str, content: &str) -> String {
         desk.call("Write", json!({ "file_path": path, "content": content }))
@@ -201,13 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_since_is_not_overwritten() {
+    fn a_file_that_changed_since_is_not_overwritten_and_what_differs_is_told() {
         let desk = Desk::new("-- notes\nprecious\n");
         desk.call("Read", json!({ "file_path": "notes" }));
-        desk.workspace.write("notes", b"somebody else was here\n");
-        let refused = write(&desk, "notes", "gone");
-        assert!(refused.starts_with("notes has changed since it was read (9 bytes → 23 bytes)"), "{refused}");
-        assert_eq!(desk.workspace.text("notes"), "somebody else was here\n");
+        desk.workspace.write("notes", b"precious\nsomebody else was here\n");
+        insta::assert_snapshot!(write(&desk, "notes", "precious\nmine\n"), @"
+        notes has changed since it was read (9 bytes → 32 bytes); nothing was written. Read it again, then decide.
+        Against what is there now, your content takes 1 line away (-) and adds 1 line (+):
+        -somebody else was here
+        +mine
+        ");
+        assert_eq!(desk.workspace.text("notes"), "precious\nsomebody else was here\n");
     }
 
     #[test]
@@ -217,16 +222,65 @@ mod tests {
     }
 
     #[test]
+    fn encoding_and_line_ends_of_the_file_stay() {
+        let desk = Desk::new("-- notes\n");
+        desk.workspace.write("notes", b"d\xe9j\xe0 vu, caf\xe9\r\n");
+        desk.call("Read", json!({ "file_path": "notes" }));
+        insta::assert_snapshot!(write(&desk, "notes", "thé\ncafé\n"), @"
+        replaced notes: 2 lines, 11 bytes
+        (written as windows-1252, as the file was)
+        (with the line endings of the file: CRLF)
+        ");
+        let bytes = || std::fs::read(desk.workspace.root().join("notes")).unwrap();
+        assert_eq!(bytes(), b"th\xe9\r\ncaf\xe9\r\n");
+        insta::assert_snapshot!(write(&desk, "notes", "crab: 🦀\n"), @"cannot write notes: the file is windows-1252, which has no `🦀` (U+1F980, line 1 of the new text); nothing was written");
+        assert_eq!(bytes(), b"th\xe9\r\ncaf\xe9\r\n");
+    }
+
+    #[track_caller]
+    fn check_fit(before: &str, form: fn(&str) -> Vec<u8>, content: &str, expected: &str) {
+        let before = Before::whole(form(before));
+        let fitted = before.fit(content);
+        assert_eq!(*before.form.encode(&fitted).unwrap(), *form(expected));
+    }
+
+    #[test]
+    fn new_content_is_written_as_the_old_was() {
+        let utf8 = |text: &str| text.as_bytes().to_vec();
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        check_fit("a\r\nb\r\n", utf8, "x\ny", "x\r\ny");
+        check_fit("a\r\nb\n", utf8, "x\ny", "x\ny");
+        check_fit("a\r\n", utf8, "x\r\ny\n", "x\r\ny\n");
+        check_fit("\u{feff}a\n", utf8, "x\n", "\u{feff}x\n");
+        check_fit("\u{feff}a\n", utf8, "\u{feff}x\n", "\u{feff}x\n");
+        check_fit("\u{feff}a\r\n", wide, "é🦀\n", "\u{feff}é🦀\r\n");
+        check_fit("", utf8, "x\n", "x\n");
+    }
+
+    #[test]
     fn a_person_sees_the_change() {
         let desk = Desk::new("-- notes\none\ntwo\nthree\n");
         desk.call("Read", json!({ "file_path": "notes" }));
-        let view = desk.runtime.block_on(async {
-            let turn = desk.session.live_turn();
-            let input = json!({ "file_path": "notes", "content": "one\n2\nthree\n" });
-            turn.push(Call::new("1", "Write", input)).unwrap();
-            turn.results().await.remove(0).view.expect("somebody watches")
-        });
-        let haft_tool::View::Diff { unified, .. } = *view else { panic!("no diff: {view:?}") };
-        assert_eq!(unified, "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+        let input = json!({ "file_path": "notes", "content": "one\n2\nthree\n" });
+        insta::assert_snapshot!(desk.drawn("Write", input), @"
+        notes
+        @@ -1,3 +1,3 @@
+         one
+        -two
+        +2
+         three
+        ");
+        let input = json!({ "file_path": "new", "content": "one\n" });
+        insta::assert_snapshot!(desk.drawn("Write", input.clone()), @"
+        new
+        @@ -0,0 +1 @@
+        +one
+        ");
+        insta::assert_snapshot!(drawings(&Write.into_tool(), &input), @"
+        Write new (1 line) (waiting)
+        Write new (1 line)
+        Write new (1 line): the disk is full
+        Write new (1 line) (refused): the user said no
+        ");
     }
 }

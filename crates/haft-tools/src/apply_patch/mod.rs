@@ -192,3 +192,5 @@ fn reply(plans: &[Plan], has_modes: bool) -> Reply {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod calls;

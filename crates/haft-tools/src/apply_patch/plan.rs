@@ -65,7 +65,7 @@ impl Plan {
     }
 
     fn create(files: &dyn Files, path: PathBuf, content: &str) -> Result<Plan, Fault> {
-        is_free(files, &path)?;
+        is_free(files, &path, "update it instead")?;
         let deed = Deed::Create { content: content.as_bytes().to_vec() };
         Ok(Plan { after: content.to_owned(), ..Plan::new(path, deed) })
     }
@@ -174,15 +174,15 @@ impl fmt::Display for Plan {
 
 fn deed(files: &dyn Files, path: &Path, to: Option<PathBuf>, content: Vec<u8>) -> Result<Deed, Fault> {
     let Some(to) = to else { return Ok(Deed::Change { content }) };
-    is_free(files, &to)?;
+    is_free(files, &to, "choose another name")?;
     let mode = files.metadata(path)?.map_or(0, |metadata| metadata.permissions().mode());
     Ok(Deed::Move { to, content, was_executable: mode & 0o111 != 0 })
 }
 
-fn is_free(files: &dyn Files, path: &Path) -> Result<(), Fault> {
+fn is_free(files: &dyn Files, path: &Path, advice: &str) -> Result<(), Fault> {
     match files.metadata(path)? {
         None => Ok(()),
-        Some(_) => Err(Fault::rejected(format!("{} exists already; update it instead", shown(path)))),
+        Some(_) => Err(Fault::rejected(format!("{} exists already; {advice}", shown(path)))),
     }
 }
 

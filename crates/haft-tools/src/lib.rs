@@ -13,6 +13,9 @@ mod write; //        Write: a file with this content
 mod diff; //         for several: a change as a person sees it
 mod stored; //       for several: a text file that is about to be changed
 mod text; //         for several: text in the encoding that a file has
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing; //  for fuzz targets: doors to the pure parts
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 

@@ -18,8 +18,11 @@ use haft_tool::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use self::apply::apply;
+pub(crate) use self::parse::{Intent, parse};
 use self::{
-    parse::{FilePatch, Intent, Patch, parse},
+    parse::{FilePatch, Patch},
     plan::Plan,
 };
 use crate::diff::counted;

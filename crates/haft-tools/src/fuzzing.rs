@@ -1,7 +1,7 @@
 //! Doors to the pure parts for the fuzz targets, one for each. Nobody else needs them.
 
 use crate::{
-    apply_patch::{Intent, apply, parse},
+    apply_patch::{Intent, Numbers, apply, parse},
     edit::edit as edit_text,
 };
 
@@ -35,7 +35,7 @@ pub fn patch(text: &str, patch: &str) -> Result<Vec<Patched>, String> {
         let lines: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
         let (old, new) =
             (hunks.iter().map(|hunk| hunk.old().count()), hunks.iter().map(|hunk| hunk.new().count()));
-        let text = apply(text, hunks).map(|applied| applied.text);
+        let text = apply(text, hunks, Numbers::Hold).map(|applied| applied.text);
         Patched {
             removed: lines - new.sum::<usize>(),
             added: lines - old.sum::<usize>(),

@@ -49,6 +49,12 @@ impl Stored {
     }
 }
 
+/// The state of a file that is there.
+pub(crate) fn look(files: &dyn Files, path: &Path) -> Result<Stamp, Fault> {
+    let metadata = files.open(path)?.metadata().map_err(|err| Fault::io("look at", path, err))?;
+    Ok(Stamp::of(&metadata))
+}
+
 /// All bytes of a file, and its state before the first of them was read: a change meanwhile counts as one since.
 pub(crate) fn read(files: &dyn Files, path: &Path) -> Result<(Vec<u8>, Stamp), Fault> {
     let cannot = |err| Fault::io("read", path, err);

@@ -87,16 +87,32 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
+/// Whether the line numbers of a patch are those of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    Hold,
+    /// The text has changed since the model was shown it: its lines may stand elsewhere now.
+    MayBeOld,
+}
+
+/// Of so many hunks that do not fit it is said what is there instead.
+const MOST_NEAREST: usize = 10;
+
 /// Applies all hunks, or tells of each why it cannot be.
-pub(crate) fn apply(text: &str, hunks: &[Hunk<'_>]) -> Result<Applied, Vec<Misfit>> {
+pub(crate) fn apply(text: &str, hunks: &[Hunk<'_>], numbers: Numbers) -> Result<Applied, Vec<Misfit>> {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let file = FileLines::of(body);
-    let mut search = Search::new(&file);
+    let mut search = Search { file: &file, numbers, views: HashMap::new() };
     let (mut placed, mut misfits) = (Vec::new(), Vec::new());
     for hunk in hunks {
         match search.place(hunk) {
             Ok(place) => placed.push(place),
-            Err(reason) => misfits.push(Misfit { line: hunk.line, reason: reason.with_nearest(body, hunk) }),
+            Err(mut reason) => {
+                if misfits.len() < MOST_NEAREST {
+                    reason = reason.with_nearest(body, hunk);
+                }
+                misfits.push(Misfit { line: hunk.line, reason });
+            }
         }
     }
     placed.sort_by_key(|placed| placed.start);
@@ -185,6 +201,7 @@ impl Way {
 /// The lines of a file as numbers, one for each different line, for each way to compare them.
 struct Search<'a> {
     file: &'a FileLines<'a>,
+    numbers: Numbers,
     views: HashMap<Way, Numbered<'a>>,
 }
 
@@ -207,10 +224,6 @@ const MOST_LISTED: usize = 20;
 const MOST_PLACES: usize = 200;
 
 impl<'a> Search<'a> {
-    fn new(file: &'a FileLines<'a>) -> Search<'a> {
-        Search { file, views: HashMap::new() }
-    }
-
     fn place<'h>(&mut self, hunk: &'h Hunk<'h>) -> Result<Placed<'h>, Reason> {
         if hunk.old().next().is_none() {
             let is_sure = self.file.lines.is_empty() || hunk.ends_file;
@@ -245,12 +258,18 @@ impl<'a> Search<'a> {
         let found = self.below_headings(&hunk.headings, found);
         match found[..] {
             [] => Err(Reason::NotBelow {
-                headings: hunk.headings.iter().map(|heading| (*heading).to_owned()).collect(),
+                headings: hunk
+                    .headings
+                    .iter()
+                    .take(3)
+                    .map(|heading| heading.chars().take(80).collect())
+                    .collect(),
                 lines: all,
             }),
             [only] => Ok(only),
             _ => {
-                let named = hunk.at.and_then(|at| at.checked_sub(1)).filter(|at| found.contains(at));
+                let at = hunk.at.filter(|_| self.numbers == Numbers::Hold);
+                let named = at.and_then(|at| at.checked_sub(1)).filter(|at| found.contains(at));
                 let more = found.len().saturating_sub(MOST_LISTED);
                 named.ok_or_else(|| Reason::Ambiguous { lines: listed(&found), more })
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use haft_tool::unshown;
 
 use super::{
-    names::plain,
+    names::checked,
     parse::{FilePatch, Hunk, HunkLine, Intent, Lines, ParseError, Patch, Sign},
     unified::Header,
 };
@@ -63,10 +63,7 @@ fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, ParseError> {
 }
 
 fn path(name: &str, line: usize) -> Result<PathBuf, ParseError> {
-    match name.trim() {
-        "" => ParseError::at(line, "the name of the file is missing"),
-        name => Ok(plain(&unshown(name))),
-    }
+    checked(&unshown(name.trim()), line)
 }
 
 /// The lines of a new file.

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 #[cfg(feature = "fuzzing")]
-pub(crate) use self::apply::apply;
+pub(crate) use self::apply::{Numbers, apply};
 pub(crate) use self::parse::{Intent, parse};
 use self::{
     parse::{FilePatch, Patch},

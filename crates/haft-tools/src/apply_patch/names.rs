@@ -50,16 +50,20 @@ pub(super) fn parse(written: &str, line: usize) -> Result<Option<PathBuf>, Parse
         },
         None => PathBuf::from(written.split('\t').next().unwrap_or_default().trim_end()),
     };
-    let name = plain(&name);
-    if name.as_os_str().is_empty() {
-        return ParseError::at(line, "the name of the file is missing");
-    }
-    Ok(Some(name).filter(|name| name != "/dev/null"))
+    Ok(Some(checked(&name, line)?).filter(|name| name != "/dev/null"))
 }
 
-/// Without steps that lead nowhere: `./a` is `a`.
-pub(super) fn plain(name: &Path) -> PathBuf {
-    name.components().filter(|step| *step != Component::CurDir).collect()
+/// No system has longer ones.
+const LONGEST: usize = 4096;
+
+/// A name that can be one, without steps that lead nowhere: `./a` is `a`.
+pub(super) fn checked(name: &Path, line: usize) -> Result<PathBuf, ParseError> {
+    let plain: PathBuf = name.components().filter(|step| *step != Component::CurDir).collect();
+    match plain.as_os_str().len() {
+        0 => ParseError::at(line, "the name of the file is missing"),
+        1..=LONGEST => Ok(plain),
+        _ => ParseError::at(line, "the name of the file is too long to be one"),
+    }
 }
 
 /// The names behind `diff --git`. Bare ones are told apart only if they are the same; else other lines name them.
@@ -74,7 +78,7 @@ pub(super) fn of_git_line(written: &str) -> Names {
         None => halves(written),
     };
     let Some((old, new)) = pair else { return Names::default() };
-    let names = Names { old: Some(plain(&old)), new: Some(plain(&new)) }.without_prefixes();
+    let names = Names { old: checked(&old, 0).ok(), new: checked(&new, 0).ok() }.without_prefixes();
     if names.old == names.new { names } else { Names::default() }
 }
 

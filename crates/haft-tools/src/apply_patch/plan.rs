@@ -1,6 +1,7 @@
 //! What becomes of each file, known before the first of them is changed.
 
 use std::{
+    borrow::Cow,
     fmt,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -9,14 +10,14 @@ use std::{
 use haft_tool::{Fault, FileChange, Files, Stamp, View, shown};
 
 use super::{
-    apply::{Applied, Misfit, apply},
+    apply::{Applied, Misfit, Numbers, apply},
     parse::{FilePatch, Hunk, Intent},
 };
 use crate::{
-    diff::{Tally, counted, diff, tally},
+    diff::{MOST_SHOWN, Tally, counted, diff, tally},
     edit::Loosening,
     stored::{self, Stored},
-    text::decode,
+    text::{MARK, decode},
 };
 
 /// A file, what was in it and what is to be.
@@ -29,14 +30,16 @@ pub(super) struct Plan {
     gone: String,
     /// The text of a file that comes or changes.
     after: String,
+    /// Its bytes, if they are not those of the text.
+    encoded: Option<Vec<u8>>,
     loosened: Option<Loosening>,
 }
 
 enum Deed {
-    Create { content: Vec<u8> },
-    Change { content: Vec<u8> },
+    Create,
+    Change,
     Remove,
-    Move { to: PathBuf, content: Vec<u8>, was_executable: bool },
+    Move { to: PathBuf, was_executable: bool },
 }
 
 impl Plan {
@@ -48,12 +51,12 @@ impl Plan {
     ) -> Result<Plan, Vec<Fault>> {
         let path = place(&file.path);
         match &file.intent {
-            Intent::Add(content) => Plan::create(files, path, content).map_err(|fault| vec![fault]),
+            Intent::Add(content) => Plan::create(files, path, content).map_err(alone),
             Intent::Remove(hunks) => Plan::remove(files, path, hunks),
             Intent::Update { to, hunks } => {
                 let to = to.as_ref().map(|to| place(to));
                 match hunks.is_empty() {
-                    true => Plan::rename(files, path, to).map_err(|fault| vec![fault]),
+                    true => Plan::rename(files, path, to).map_err(alone),
                     false => Plan::update(files, path, to, hunks),
                 }
             }
@@ -61,23 +64,27 @@ impl Plan {
     }
 
     fn new(path: PathBuf, deed: Deed) -> Plan {
-        Plan { path, deed, stored: None, gone: String::new(), after: String::new(), loosened: None }
+        let (gone, after) = (String::new(), String::new());
+        Plan { path, deed, stored: None, gone, after, encoded: None, loosened: None }
     }
 
     fn create(files: &dyn Files, path: PathBuf, content: &str) -> Result<Plan, Fault> {
         is_free(files, &path, "update it instead")?;
-        let deed = Deed::Create { content: content.as_bytes().to_vec() };
-        Ok(Plan { after: content.to_owned(), ..Plan::new(path, deed) })
+        Ok(Plan { after: content.to_owned(), ..Plan::new(path, Deed::Create) })
     }
 
     fn remove(files: &dyn Files, path: PathBuf, hunks: &[Hunk<'_>]) -> Result<Plan, Vec<Fault>> {
-        let (bytes, now) = stored::read(files, &path).map_err(|fault| vec![fault])?;
-        is_fresh(files, &path, now).map_err(|fault| vec![fault])?;
+        let now = fresh(files, &path).map_err(alone)?;
+        // Nobody is shown more than that.
+        if hunks.is_empty() && now.len > MOST_SHOWN as u64 {
+            return Ok(Plan::new(path, Deed::Remove));
+        }
+        let (bytes, _) = stored::read(files, &path).map_err(alone)?;
         // What is not text can be deleted, only not by hunks that show its lines.
         let gone = decode(bytes).map(|text| text.content).unwrap_or_default();
         if !hunks.is_empty() {
-            let left = apply(&gone, hunks).map_err(|misfits| faults(&path, &misfits))?.text;
-            if !left.trim_start_matches(crate::text::MARK).is_empty() {
+            let left = apply(&gone, hunks, Numbers::Hold).map_err(|misfits| faults(&path, &misfits))?.text;
+            if !left.trim_start_matches(MARK).is_empty() {
                 let left = counted(left.lines().count(), "line");
                 let problem = format!("{}: the file has {left} that the patch does not show", shown(&path));
                 return Err(vec![Fault::rejected(problem)]);
@@ -88,10 +95,10 @@ impl Plan {
 
     /// Without a look at what is in it.
     fn rename(files: &dyn Files, path: PathBuf, to: Option<PathBuf>) -> Result<Plan, Fault> {
-        let (content, now) = stored::read(files, &path)?;
-        is_fresh(files, &path, now)?;
-        let deed = deed(files, &path, to, content)?;
-        Ok(Plan::new(path, deed))
+        fresh(files, &path)?;
+        let (bytes, _) = stored::read(files, &path)?;
+        let deed = deed(files, &path, to)?;
+        Ok(Plan { encoded: Some(bytes), ..Plan::new(path, deed) })
     }
 
     fn update(
@@ -100,24 +107,28 @@ impl Plan {
         to: Option<PathBuf>,
         hunks: &[Hunk<'_>],
     ) -> Result<Plan, Vec<Fault>> {
-        let alone = |fault| vec![fault];
         let stored = Stored::read(files, &path).map_err(alone)?;
+        let numbers = if stored.is_stale() { Numbers::MayBeOld } else { Numbers::Hold };
         let Applied { text: after, loosened } =
-            apply(&stored.text, hunks).map_err(|misfits| faults(&path, &misfits))?;
+            apply(&stored.text, hunks, numbers).map_err(|misfits| faults(&path, &misfits))?;
         if after == stored.text && to.is_none() {
             return Err(vec![Fault::rejected(format!("{}: nothing would change", shown(&path)))]);
         }
-        let content = stored.encode(&path, &after).map_err(alone)?.into_owned();
-        let deed = deed(files, &path, to, content).map_err(alone)?;
-        Ok(Plan { stored: Some(stored), after, loosened, ..Plan::new(path, deed) })
+        let encoded = match stored.encode(&path, &after).map_err(alone)? {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(bytes) => Some(bytes),
+        };
+        let deed = deed(files, &path, to).map_err(alone)?;
+        Ok(Plan { stored: Some(stored), after, encoded, loosened, ..Plan::new(path, deed) })
     }
 
     pub(super) fn changes(&self) -> Vec<FileChange<'_>> {
         let path: &Path = &self.path;
+        let content = self.encoded.as_deref().unwrap_or(self.after.as_bytes());
         match &self.deed {
-            Deed::Create { content } | Deed::Change { content } => vec![FileChange::Write { path, content }],
+            Deed::Create | Deed::Change => vec![FileChange::Write { path, content }],
             Deed::Remove => vec![FileChange::Remove { path }],
-            Deed::Move { to, content, .. } => {
+            Deed::Move { to, .. } => {
                 vec![FileChange::Write { path: to, content }, FileChange::Remove { path }]
             }
         }
@@ -152,8 +163,8 @@ impl fmt::Display for Plan {
         let path = shown(&self.path);
         let Tally { added, removed } = tally(self.before(), &self.after);
         match &self.deed {
-            Deed::Create { .. } => write!(f, "created {path} ({})", counted(added, "line"))?,
-            Deed::Change { .. } => write!(f, "changed {path} (+{added} -{removed})")?,
+            Deed::Create => write!(f, "created {path} ({})", counted(added, "line"))?,
+            Deed::Change => write!(f, "changed {path} (+{added} -{removed})")?,
             Deed::Remove => write!(f, "deleted {path}")?,
             Deed::Move { to, .. } => write!(f, "moved {path} to {} (+{added} -{removed})", shown(to))?,
         }
@@ -172,11 +183,11 @@ impl fmt::Display for Plan {
     }
 }
 
-fn deed(files: &dyn Files, path: &Path, to: Option<PathBuf>, content: Vec<u8>) -> Result<Deed, Fault> {
-    let Some(to) = to else { return Ok(Deed::Change { content }) };
+fn deed(files: &dyn Files, path: &Path, to: Option<PathBuf>) -> Result<Deed, Fault> {
+    let Some(to) = to else { return Ok(Deed::Change) };
     is_free(files, &to, "choose another name")?;
     let mode = files.metadata(path)?.map_or(0, |metadata| metadata.permissions().mode());
-    Ok(Deed::Move { to, content, was_executable: mode & 0o111 != 0 })
+    Ok(Deed::Move { to, was_executable: mode & 0o111 != 0 })
 }
 
 fn is_free(files: &dyn Files, path: &Path, advice: &str) -> Result<(), Fault> {
@@ -187,14 +198,19 @@ fn is_free(files: &dyn Files, path: &Path, advice: &str) -> Result<(), Fault> {
 }
 
 /// What goes as a whole must be what the model was shown.
-fn is_fresh(files: &dyn Files, path: &Path, now: Stamp) -> Result<(), Fault> {
+fn fresh(files: &dyn Files, path: &Path) -> Result<Stamp, Fault> {
+    let now = stored::look(files, path)?;
     if stored::seen(files, path)?.stamp == now {
-        return Ok(());
+        return Ok(now);
     }
     Err(Fault::rejected(format!(
         "{} has changed since it was read; nothing was changed. Read it again, then decide",
         shown(path)
     )))
+}
+
+fn alone(fault: Fault) -> Vec<Fault> {
+    vec![fault]
 }
 
 fn faults(path: &Path, misfits: &[Misfit]) -> Vec<Fault> {

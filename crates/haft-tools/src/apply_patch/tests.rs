@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
-    apply::{Misfit, apply},
+    apply::{Misfit, Numbers, apply},
     parse::{Intent, parse},
 };
 
@@ -52,7 +52,7 @@ fn applied(text: &str, patch: &str) -> Result<String, String> {
     let patch = parse(patch).map_err(|err| err.to_string())?;
     let Intent::Update { hunks, .. } = &patch.files[0].intent else { panic!("no update") };
     let tell = |misfits: Vec<Misfit>| misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    apply(text, hunks).map(|applied| applied.text).map_err(tell)
+    apply(text, hunks, Numbers::Hold).map(|applied| applied.text).map_err(tell)
 }
 
 #[track_caller]
@@ -304,6 +304,14 @@ fn a_hunk_that_fits_twice_is_refused_unless_its_number_names_one() {
 }
 
 #[test]
+fn numbers_that_may_be_old_name_nothing() {
+    let patch = parse("--- f\n+++ f\n@@ -3 +3 @@\n-x\n+z\n").unwrap();
+    let Intent::Update { hunks, .. } = &patch.files[0].intent else { panic!("no update") };
+    assert!(apply("x\ny\nx\n", hunks, Numbers::Hold).is_ok());
+    assert!(apply("x\ny\nx\n", hunks, Numbers::MayBeOld).is_err());
+}
+
+#[test]
 fn a_hunk_that_does_not_fit_is_refused_with_what_is_there() {
     let text = "fn one() {}\n\nfn two() {\n    let total = 41;\n}\n";
     let hunk = "@@ -3,3 +3,3 @@\n fn two() {\n-    let total = 42;\n+    let total = 43;\n }\n";
@@ -469,7 +477,7 @@ proptest! {
         if let Ok(parsed) = parse(&patch) {
             for file in &parsed.files {
                 if let Intent::Update { hunks, .. } | Intent::Remove(hunks) = &file.intent {
-                    let _ = apply(&text, hunks);
+                    let _ = apply(&text, hunks, Numbers::Hold);
                 }
             }
         }

@@ -34,7 +34,7 @@ pub fn patch(text: &str, patch: &str) -> Result<Vec<Patched>, String> {
     let patched = hunks.map(|hunks| {
         let lines: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
         let (old, new) =
-            (hunks.iter().map(|hunk| hunk.old().count()), hunks.iter().map(|hunk| hunk.new().count()));
+            (hunks.iter().map(|hunk| hunk.before().count()), hunks.iter().map(|hunk| hunk.after().count()));
         let text = apply(text, hunks, Numbers::Hold).map(|applied| applied.text);
         Patched {
             removed: lines - new.sum::<usize>(),

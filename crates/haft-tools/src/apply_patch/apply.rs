@@ -129,7 +129,7 @@ impl Reason {
     fn with_nearest(self, text: &str, hunk: &Hunk<'_>) -> Reason {
         match self {
             Reason::NotThere { .. } => {
-                let old: Vec<_> = hunk.old().map(|line| line.text).collect();
+                let old: Vec<_> = hunk.before().map(|line| line.text).collect();
                 Reason::NotThere { nearest: nearest_region(text, &old.join("\n")) }
             }
             other => other,
@@ -225,7 +225,7 @@ const MOST_PLACES: usize = 200;
 
 impl<'a> Search<'a> {
     fn place<'h>(&mut self, hunk: &'h Hunk<'h>) -> Result<Placed<'h>, Reason> {
-        if hunk.old().next().is_none() {
+        if hunk.before().next().is_none() {
             let is_sure = self.file.lines.is_empty() || hunk.ends_file;
             let end = Placed { hunk, start: self.file.lines.len(), way: Way::AsWritten };
             return is_sure.then_some(end).ok_or(Reason::Nowhere);
@@ -242,14 +242,14 @@ impl<'a> Search<'a> {
     fn find(&mut self, hunk: &Hunk<'_>, way: Way) -> Vec<usize> {
         let view = self.views.entry(way).or_insert_with(|| Numbered::of(self.file, way));
         let wanted: Option<Vec<_>> =
-            hunk.old().map(|line| view.number_of.get(way.trim(line.text)).copied()).collect();
+            hunk.before().map(|line| view.number_of.get(way.trim(line.text)).copied()).collect();
         wanted.map(|wanted| occurrences(&view.numbers, &wanted)).unwrap_or_default()
     }
 
     /// The one place that the hunk means.
     fn choose(&self, hunk: &Hunk<'_>, found: Vec<usize>) -> Result<usize, Reason> {
         let all = listed(&found);
-        let len = hunk.old().count();
+        let len = hunk.before().count();
         let at_end = |start: &usize| !hunk.ends_file || start + len == self.file.lines.len();
         let found: Vec<_> = found.into_iter().filter(at_end).collect();
         if found.is_empty() {
@@ -366,7 +366,7 @@ fn fallbacks(wanted: &[usize]) -> Vec<usize> {
 
 impl Placed<'_> {
     fn end(&self) -> usize {
-        self.start + self.hunk.old().count()
+        self.start + self.hunk.before().count()
     }
 
     /// The first and the last line that it changes, or between which it adds.
@@ -474,7 +474,7 @@ fn is_ended(file: &FileLines<'_>, placed: &[Placed<'_>]) -> bool {
     let before = file.is_ended || file.lines.is_empty();
     let Some(last) = placed.last().filter(|last| last.hunk.ends_file) else { return before };
     let unended = |line: Option<&HunkLine<'_>>| line.is_some_and(|line| line.is_unended);
-    let (old, new) = (unended(last.hunk.old().last()), unended(last.hunk.new().last()));
+    let (old, new) = (unended(last.hunk.before().last()), unended(last.hunk.after().last()));
     if old == new { before } else { !new }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use haft_tool::unshown;
+use haft_tool::{shown, unshown};
 
 use super::{
     names::checked,
@@ -57,7 +57,7 @@ fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, ParseError> {
     if let Intent::Update { to: None, hunks } = &intent
         && hunks.is_empty()
     {
-        return ParseError::at(line, format!("nothing is changed in {}", path.display()));
+        return ParseError::at(line, format!("nothing is changed in {}", shown(&path)));
     }
     Ok(FilePatch { line, path, intent })
 }

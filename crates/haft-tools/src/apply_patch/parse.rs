@@ -3,7 +3,9 @@
 //! Around a patch there may be words and fences, as models write them. Inside, every line has a meaning or is refused
 //! with its number: what is skipped would be a change that nobody made.
 
-use std::{fmt, path::PathBuf};
+use std::{collections::HashMap, fmt, path::PathBuf};
+
+use haft_tool::shown;
 
 use super::{envelope, unified};
 
@@ -73,12 +75,12 @@ impl<'a> Hunk<'a> {
     }
 
     /// The lines that the file must have.
-    pub(crate) fn old(&self) -> impl Iterator<Item = &HunkLine<'a>> {
+    pub(crate) fn before(&self) -> impl Iterator<Item = &HunkLine<'a>> {
         self.lines.iter().filter(|line| line.sign != Sign::Added)
     }
 
     /// The lines that the file gets.
-    pub(crate) fn new(&self) -> impl Iterator<Item = &HunkLine<'a>> {
+    pub(crate) fn after(&self) -> impl Iterator<Item = &HunkLine<'a>> {
         self.lines.iter().filter(|line| line.sign != Sign::Removed)
     }
 
@@ -173,36 +175,32 @@ fn starts_patch(ahead: &[&str]) -> bool {
     ahead.first().is_some_and(|line| line.trim_end() == envelope::BEGIN) || unified::starts_file(ahead)
 }
 
+/// More than a model writes.
+const MOST_FILES: usize = 1000;
+
 /// Joins the changes of one file; refuses what contradicts itself.
 fn each_file_once(patch: Patch<'_>) -> Result<Patch<'_>, ParseError> {
+    if let Some(file) = patch.files.get(MOST_FILES) {
+        return ParseError::at(file.line, format!("more than {MOST_FILES} files; send several patches"));
+    }
     let mut files: Vec<FilePatch> = Vec::new();
+    let mut known: HashMap<PathBuf, usize> = HashMap::new();
     for file in patch.files {
-        // By components: `./a` is `a`.
-        let earlier = files.iter_mut().find(|other| other.touches(&file));
-        match (earlier, file) {
-            (None, file) => files.push(file),
-            (
-                Some(FilePatch { intent: Intent::Update { to: None, hunks: earlier }, .. }),
-                FilePatch { intent: Intent::Update { to: None, hunks }, .. },
-            ) => earlier.extend(hunks),
-            (Some(earlier), file) => {
-                return ParseError::at(
-                    file.line,
-                    format!(
-                        "{} is also changed at line {}, in another way; say once what becomes of it",
-                        file.path.display(),
-                        earlier.line
-                    ),
-                );
+        let earlier = file.paths().find_map(|path| known.get(path).copied());
+        match earlier {
+            Some(earlier) => files[earlier].join(file)?,
+            None => {
+                known.extend(file.paths().map(|path| (path.clone(), files.len())));
+                files.push(file);
             }
         }
     }
     Ok(Patch { files, ..patch })
 }
 
-impl FilePatch<'_> {
+impl<'a> FilePatch<'a> {
     /// The names that it changes.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         let to = match &self.intent {
             Intent::Update { to, .. } => to.as_ref(),
             _ => None,
@@ -210,8 +208,22 @@ impl FilePatch<'_> {
         std::iter::once(&self.path).chain(to)
     }
 
-    fn touches(&self, other: &FilePatch<'_>) -> bool {
-        self.paths().any(|mine| other.paths().any(|its| mine == its))
+    /// Takes in another part about the same file.
+    fn join(&mut self, other: FilePatch<'a>) -> Result<(), ParseError> {
+        match (&mut self.intent, other.intent) {
+            (Intent::Update { to: None, hunks }, Intent::Update { to: None, hunks: more }) => {
+                hunks.extend(more);
+                Ok(())
+            }
+            _ => ParseError::at(
+                other.line,
+                format!(
+                    "{} is also changed at line {}, in another way; say once what becomes of it",
+                    shown(&other.path),
+                    self.line
+                ),
+            ),
+        }
     }
 }
 

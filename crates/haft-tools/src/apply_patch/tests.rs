@@ -225,6 +225,8 @@ index e69de29..0000000
 
     #[test]
     fn what_is_no_patch_is_refused_with_its_line() {
+        let names: String = (0..1001).map(|name| format!("*** Delete File: {name}\n")).collect();
+        let many = format!("*** Begin Patch\n{names}*** End Patch");
         let refusals: Vec<_> = [
             "",
             "replace x by y",
@@ -247,6 +249,7 @@ index e69de29..0000000
             "diff --git a/f b/f\nindex 1..2\nBinary files a/f and b/f differ\n",
             "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n",
             "diff --git a/f b/g\ncopy from f\ncopy to g\n",
+            &many,
             "--- \"a/f\n+++ \"b/f\n@@ -1 +1 @@\n-x\n+y\n",
         ]
         .into_iter()
@@ -274,6 +277,7 @@ index e69de29..0000000
         line 3 of the patch: binary files cannot be patched
         line 1 of the patch: nothing is changed in f
         line 2 of the patch: files cannot be copied by a patch; add the new file
+        line 1002 of the patch: more than 1000 files; send several patches
         line 1 of the patch: the quoted name has no end
         ");
     }

@@ -3,7 +3,9 @@
 //! The lines of a hunk are counted in its header. Models count badly, so wrong counts are forgiven where the lines
 //! themselves leave no doubt where the hunk ends. Line numbers are hints: see `apply`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use haft_tool::shown;
 
 use super::{
     names::{self, Names},
@@ -127,29 +129,39 @@ impl<'a> Section<'a> {
     }
 
     fn into_file(self) -> Result<FilePatch<'a>, ParseError> {
-        let names = self.names()?;
         let line = self.line;
-        let (path, intent) = match (names.old, names.new) {
-            (None, Some(path)) => (path, Intent::Add(content(&self.hunks)?)),
-            (Some(path), None) => (path, Intent::Remove(only_removing(self.hunks)?)),
-            (Some(old), Some(new)) => {
-                let to = Some(new).filter(|new| *new != old);
-                let is_rename = self.from.is_some() && self.to.is_some();
-                if let Some(to) = to.as_ref().filter(|_| !is_rename) {
-                    let (old, new) = (old.display(), to.display());
-                    return ParseError::at(
-                        line,
-                        format!("is it {old} or {new}? To rename a file, say `rename from` and `rename to`"),
-                    );
-                }
-                if to.is_none() && self.hunks.is_empty() {
-                    return ParseError::at(line, format!("nothing is changed in {}", old.display()));
-                }
+        let (path, intent) = match self.names()? {
+            Names { old: None, new: Some(path) } => (path, Intent::Add(content(&self.hunks)?)),
+            Names { old: Some(path), new: None } => (path, Intent::Remove(only_removing(self.hunks)?)),
+            Names { old: Some(old), new: Some(new) } => {
+                let to = self.new_name(&old, new)?;
                 (old, Intent::Update { to, hunks: self.hunks })
             }
-            (None, None) => return ParseError::at(line, "which file? Both names are `/dev/null` or missing"),
+            Names { old: None, new: None } => {
+                return ParseError::at(line, "which file? Both names are `/dev/null` or missing");
+            }
         };
         Ok(FilePatch { line, path, intent })
+    }
+
+    /// The other name of a file that is renamed, which must be said.
+    fn new_name(&self, old: &Path, new: PathBuf) -> Result<Option<PathBuf>, ParseError> {
+        let is_rename = self.from.is_some() && self.to.is_some();
+        match new == old {
+            true if self.hunks.is_empty() => {
+                ParseError::at(self.line, format!("nothing is changed in {}", shown(old)))
+            }
+            true => Ok(None),
+            false if is_rename => Ok(Some(new)),
+            false => ParseError::at(
+                self.line,
+                format!(
+                    "is it {} or {}? To rename a file, say `rename from` and `rename to`",
+                    shown(old),
+                    shown(&new)
+                ),
+            ),
+        }
     }
 
     /// The name before and after; none if there is no such file.
@@ -178,7 +190,7 @@ impl<'a> Section<'a> {
 fn content(hunks: &[Hunk<'_>]) -> Result<String, ParseError> {
     let mut content = String::new();
     for hunk in hunks {
-        if hunk.old().next().is_some() {
+        if hunk.before().next().is_some() {
             return ParseError::at(hunk.line, "a new file has only lines that begin with `+`");
         }
         for line in &hunk.lines {

@@ -7,7 +7,9 @@ mod parse; //     what does the patch say?
 mod unified; //   … in the form of diff and git
 mod names; //         and how these write names
 mod envelope; //  … in the form with `*** Begin Patch`
-mod apply; //     where does a hunk fit, and what is the text then?
+mod apply; //     what is a text after its hunks?
+mod search; //        where does a hunk fit?
+mod misfit; //        why does it not?
 mod plan; //      what becomes of each file?
 
 use std::path::{Path, PathBuf};
@@ -18,9 +20,9 @@ use haft_tool::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-#[cfg(feature = "fuzzing")]
-pub(crate) use self::apply::{Numbers, apply};
 pub(crate) use self::parse::{Intent, parse};
+#[cfg(feature = "fuzzing")]
+pub(crate) use self::{apply::apply, search::Numbers};
 use self::{
     parse::{FilePatch, Patch},
     plan::Plan,

@@ -10,8 +10,10 @@ use std::{
 use haft_tool::{Fault, FileChange, Files, Stamp, View, shown};
 
 use super::{
-    apply::{Applied, Misfit, Numbers, apply},
+    apply::{Applied, apply},
+    misfit::Misfit,
     parse::{FilePatch, Hunk, Intent},
+    search::Numbers,
 };
 use crate::{
     diff::{MOST_SHOWN, Tally, counted, diff, tally},

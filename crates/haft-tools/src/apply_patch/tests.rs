@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 
 use super::{
-    apply::{Misfit, Numbers, apply},
+    apply::apply,
+    misfit::Misfit,
     parse::{Intent, parse},
+    search::Numbers,
 };
 
 /// What a patch says, a line per file and hunk.

@@ -1,6 +1,6 @@
 //! A text file that is about to be changed: what is in it, what the session knows of it, and the way back to bytes.
 
-use std::{borrow::Cow, io::Read as _, path::Path};
+use std::{borrow::Cow, fs::File, io::Read as _, path::Path};
 
 use haft_tool::{Fault, Files, Sight, Stamp, shown};
 
@@ -19,8 +19,10 @@ pub(crate) struct Stored {
 impl Stored {
     /// Reads a file, if the session has seen it.
     pub(crate) fn read(files: &dyn Files, path: &Path) -> Result<Stored, Fault> {
-        let (bytes, now) = read(files, path)?;
+        let file = files.open(path)?;
+        // Before its first byte: a large file is not read to be refused.
         let seen = seen(files, path)?;
+        let (bytes, now) = bytes(file, path)?;
         let Text { content, form } =
             decode(bytes).map_err(|err| Fault::failed(format!("cannot edit {}: {err}", shown(path))))?;
         Ok(Stored { text: content, form, now, seen })
@@ -55,10 +57,14 @@ pub(crate) fn look(files: &dyn Files, path: &Path) -> Result<Stamp, Fault> {
     Ok(Stamp::of(&metadata))
 }
 
+/// All bytes of a file.
+pub(crate) fn read(files: &dyn Files, path: &Path) -> Result<Vec<u8>, Fault> {
+    bytes(files.open(path)?, path).map(|(bytes, _)| bytes)
+}
+
 /// All bytes of a file, and its state before the first of them was read: a change meanwhile counts as one since.
-pub(crate) fn read(files: &dyn Files, path: &Path) -> Result<(Vec<u8>, Stamp), Fault> {
+fn bytes(mut file: File, path: &Path) -> Result<(Vec<u8>, Stamp), Fault> {
     let cannot = |err| Fault::io("read", path, err);
-    let mut file = files.open(path)?;
     let stamp = Stamp::of(&file.metadata().map_err(cannot)?);
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(cannot)?;

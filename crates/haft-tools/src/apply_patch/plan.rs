@@ -81,7 +81,7 @@ impl Plan {
         if hunks.is_empty() && now.len > MOST_SHOWN as u64 {
             return Ok(Plan::new(path, Deed::Remove));
         }
-        let (bytes, _) = stored::read(files, &path).map_err(alone)?;
+        let bytes = stored::read(files, &path).map_err(alone)?;
         // What is not text can be deleted, only not by hunks that show its lines.
         let gone = decode(bytes).map(|text| text.content).unwrap_or_default();
         if !hunks.is_empty() {
@@ -98,7 +98,7 @@ impl Plan {
     /// Without a look at what is in it.
     fn rename(files: &dyn Files, path: PathBuf, to: Option<PathBuf>) -> Result<Plan, Fault> {
         fresh(files, &path)?;
-        let (bytes, _) = stored::read(files, &path)?;
+        let bytes = stored::read(files, &path)?;
         let deed = deed(files, &path, to)?;
         Ok(Plan { encoded: Some(bytes), ..Plan::new(path, deed) })
     }

@@ -17,6 +17,8 @@ pub(crate) struct Misfit {
 pub(crate) enum Reason {
     /// Its lines do not follow each other anywhere.
     NotThere { nearest: Option<Region> },
+    /// What it would make of them is there already, at this line.
+    Done { line: usize },
     /// They do, but not below the lines that the header names.
     NotBelow { headings: Vec<String>, lines: Vec<usize> },
     /// They do, but not at the end of the file.
@@ -37,6 +39,9 @@ impl fmt::Display for Misfit {
                 "does not fit: its lines are not in the file, nor anything like them; read the file again",
             ),
             Reason::NotThere { nearest: Some(region) } => write!(f, "does not fit; {region}"),
+            Reason::Done { line } => {
+                write!(f, "does not fit; what it would make is there already, at line {line}: leave it out")
+            }
             Reason::NotBelow { headings, lines } => write!(
                 f,
                 "fits at {}, but not below `{}`; correct the `@@` line",

@@ -118,18 +118,22 @@ impl<'a> Search<'a> {
             return is_sure.then_some(end).ok_or(Reason::Nowhere);
         }
         for way in Way::ALL {
-            let found = self.find(hunk, way);
+            let found = self.find(hunk.before(), way);
             if !found.is_empty() {
                 return Ok(Placed { hunk, start: self.choose(hunk, found)?, way });
             }
         }
-        Err(Reason::NotThere { nearest: None })
+        match self.find(hunk.after(), Way::ButTrailingBlanks)[..] {
+            [done] => Err(Reason::Done { line: done + 1 }),
+            _ => Err(Reason::NotThere { nearest: None }),
+        }
     }
 
-    fn find(&mut self, hunk: &Hunk<'_>, way: Way) -> Vec<usize> {
+    /// Every place at which these lines follow each other.
+    fn find<'l>(&mut self, lines: impl Iterator<Item = &'l HunkLine<'l>>, way: Way) -> Vec<usize> {
         let view = self.views.entry(way).or_insert_with(|| Numbered::of(self.file, way));
         let wanted: Option<Vec<_>> =
-            hunk.before().map(|line| view.number_of.get(way.trim(line.text)).copied()).collect();
+            lines.map(|line| view.number_of.get(way.trim(line.text)).copied()).collect();
         wanted.map(|wanted| occurrences(&view.numbers, &wanted)).unwrap_or_default()
     }
 
@@ -223,6 +227,9 @@ impl<'a> Numbered<'a> {
 /// Every place at which `wanted` stands in `all`, also where they overlap, in one walk: what is known of the part that
 /// fitted so far tells where to go on.
 fn occurrences(all: &[usize], wanted: &[usize]) -> Vec<usize> {
+    if wanted.is_empty() {
+        return Vec::new();
+    }
     let fallback = fallbacks(wanted);
     let (mut places, mut fitting) = (Vec::new(), 0);
     for (at, number) in all.iter().enumerate() {

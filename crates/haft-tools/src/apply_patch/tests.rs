@@ -332,6 +332,11 @@ fn a_hunk_that_does_not_fit_is_refused_with_what_is_there() {
     check_refused("a\n", "@@ -1 +1 @@\n-something else\n+x\n", "nor anything like them");
     check_refused("a\nb\n", "@@ -1,0 +2 @@\n+x\n", "only adds lines");
     check_refused(
+        "a\nnew\nc\n",
+        "@@ -1,3 +1,3 @@\n a\n-b\n+new\n c\n",
+        "is there already, at line 1: leave it out",
+    );
+    check_refused(
         "x\na\nb\nc\n",
         "@@ -1 +1 @@\n-a\n+b\n@@ -2 +2 @@\n-nowhere\n+b\n",
         "line 6 of the patch does not fit",

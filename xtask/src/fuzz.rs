@@ -146,7 +146,8 @@ impl Fuzzer {
 /// The words that a target understands.
 fn dictionary(fuzz: &Path, target: &str) -> PathBuf {
     let name = match target {
-        "names" | "rule" => "text.dict",
+        "names" | "rule" | "edit" => "text.dict",
+        "patch" => "patch.dict",
         "pdf" => "pdf.dict",
         _ => "json.dict",
     };

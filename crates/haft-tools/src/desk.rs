@@ -5,6 +5,7 @@ use haft_engine::{
     policy::{Origin, Rules},
 };
 use haft_testkit::{Workspace, engine, session};
+use haft_tool::{Fault, Moment, Refusal, SharedTool, View};
 use serde_json::Value;
 
 pub(crate) struct Desk {
@@ -27,6 +28,37 @@ impl Desk {
     /// The text of the result, without the place of the workspace.
     pub(crate) fn call(&self, tool: &str, input: Value) -> String {
         let result = self.runtime.block_on(self.session.call(Call::new("1", tool, input)));
-        result.text().replace(&format!("{}/", self.workspace.root().display()), "")
+        self.without_root(&result.text())
+    }
+
+    /// What a person sees of the result.
+    pub(crate) fn drawn(&self, tool: &str, input: Value) -> String {
+        let view = self.runtime.block_on(async {
+            let turn = self.session.live_turn();
+            turn.push(Call::new("1", tool, input)).unwrap();
+            turn.results().await.remove(0).view.expect("somebody watches")
+        });
+        self.without_root(&draw(&view))
+    }
+
+    fn without_root(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.workspace.root().display()), "")
+    }
+}
+
+/// What a person sees of a call that waits, runs, failed or was refused.
+pub(crate) fn drawings(tool: &SharedTool, input: &Value) -> String {
+    let (failed, refused) =
+        (Fault::failed("the disk is full"), Fault::denied(Refusal::Person, "the user said no"));
+    let moments = [Moment::Queued, Moment::Using, Moment::Failed(&failed), Moment::Refused(&refused)];
+    moments.map(|moment| draw(&tool.view(input, moment))).join("\n")
+}
+
+fn draw(view: &View) -> String {
+    match view {
+        View::Text(text) => text.clone(),
+        View::Diff { path, unified } => format!("{path}\n{}", unified.trim_end()),
+        View::List(views) => views.iter().map(draw).collect::<Vec<_>>().join("\n"),
+        other => format!("{other:?}"),
     }
 }

@@ -1,20 +1,118 @@
-//! A change to a file, as a person sees it.
+//! A change to a file, as a person sees it and as a model is told of it.
 
-use std::{path::Path, time::Duration};
+use std::{fmt::Write, path::Path, time::Duration};
 
-use haft_tool::View;
-use similar::TextDiff;
+use haft_tool::{View, shown};
+use similar::{ChangeTag, TextDiff};
 
 /// A diff of more than this helps nobody.
 pub(crate) const MOST_SHOWN: usize = 1024 * 1024;
 
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// The change as a unified diff; of large texts only that they changed.
 pub(crate) fn diff(path: &Path, old: &str, new: &str) -> View {
-    if old.len().max(new.len()) > MOST_SHOWN {
-        return View::Text(format!("{}: {} → {} bytes", path.display(), old.len(), new.len()));
+    if is_large(old, new) {
+        return View::Text(format!("{}: {} → {} bytes", shown(path), old.len(), new.len()));
     }
-    // Past its time it gives a coarser answer, never a wrong one.
-    let diff = TextDiff::configure().timeout(Duration::from_millis(100)).diff_lines(old, new);
-    let unified = diff.unified_diff().context_radius(3).to_string();
-    View::Diff { path: path.display().to_string(), unified }
+    let unified = compare(old, new).unified_diff().context_radius(3).to_string();
+    View::Diff { path: shown(path).to_string(), unified }
+}
+
+fn is_large(old: &str, new: &str) -> bool {
+    old.len().max(new.len()) > MOST_SHOWN
+}
+
+/// Past its time it gives a coarser answer, never a wrong one.
+fn compare<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
+    TextDiff::configure().timeout(PATIENCE).diff_lines(old, new)
+}
+
+/// How many lines a change adds and takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) added: usize,
+    pub(crate) removed: usize,
+}
+
+pub(crate) fn tally(old: &str, new: &str) -> Tally {
+    if is_large(old, new) {
+        // What both begin and end with did not change; between, all did.
+        return rough_tally(old, new);
+    }
+    let mut tally = Tally::default();
+    for change in compare(old, new).iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => tally.added += 1,
+            ChangeTag::Delete => tally.removed += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    tally
+}
+
+fn rough_tally(old: &str, new: &str) -> Tally {
+    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let rest = old[head..].iter().rev().zip(new[head..].iter().rev());
+    let same = head + rest.take_while(|(old, new)| old == new).count();
+    Tally { added: new.len() - same, removed: old.len() - same }
+}
+
+const MOST_LINES: usize = 12;
+const MOST_COLUMNS: usize = 120;
+
+/// What a change takes away and adds, in few lines: "takes 1 line away (-) and adds 2 lines (+):". None if the texts are
+/// the same or too large.
+pub(crate) fn summary(old: &str, new: &str) -> Option<String> {
+    if old == new || is_large(old, new) {
+        return None;
+    }
+    let Tally { added, removed } = tally(old, new);
+    let mut summary =
+        format!("takes {} away (-) and adds {} (+):", counted(removed, "line"), counted(added, "line"));
+    let changes = compare(old, new);
+    let changed = changes.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
+    for change in changed.take(MOST_LINES) {
+        let line = change.value().trim_end_matches(['\n', '\r']);
+        let end = line.floor_char_boundary(MOST_COLUMNS);
+        let cut = if end < line.len() { "…" } else { "" };
+        // Writing to a String cannot fail.
+        let _ = write!(summary, "\n{}{}{cut}", change.tag(), &line[..end]);
+    }
+    if let Some(more @ 1..) = (added + removed).checked_sub(MOST_LINES) {
+        let _ = write!(summary, "\n… and {}", counted(more, "more line"));
+    }
+    Some(summary)
+}
+
+/// `1 line`, `2 lines`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_short_whatever_changed() {
+        assert_eq!(
+            summary("a\nb\nc\n", "a\nx\nc\n").unwrap(),
+            "takes 1 line away (-) and adds 1 line (+):\n-b\n+x"
+        );
+        assert_eq!(summary("a\n", "a\n"), None);
+        let long = summary("", &"x".repeat(1_000_000)).unwrap();
+        assert!(long.len() < 200, "{long}");
+        let many = summary("", &"x\n".repeat(1_000)).unwrap();
+        assert!(many.ends_with("\n… and 988 more lines"), "{many}");
+    }
+
+    #[test]
+    fn what_a_large_text_gains_is_counted_roughly() {
+        let old = "line\n".repeat(400_000);
+        let new = old.replacen("line", "one\ntwo", 1);
+        assert_eq!(tally(&old, &new), Tally { added: 2, removed: 1 });
+    }
 }

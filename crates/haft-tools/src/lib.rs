@@ -3,6 +3,7 @@
 //! A crate of its own so that an embedder with other tools compiles none of these. Adding a tool is its file and its
 //! two lines here; forget the second and the compiler says that it is never constructed.
 
+mod apply_patch; //  ApplyPatch: changes in several files, all or none
 mod edit; //         Edit: replaces a passage of a text file
 mod list; //         List: what is in a directory
 mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
@@ -11,6 +12,7 @@ mod stat; //         Stat: what is at a path
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
 mod diff; //         for several: a change as a person sees it
+mod stored; //       for several: a text file that is about to be changed
 mod text; //         for several: text in the encoding that a file has
 mod notebook; //     for several: a notebook's cells, and its text with another
 #[cfg(feature = "fuzzing")]
@@ -38,6 +40,7 @@ pub struct Options {
 /// All tools of [`builtin`], as somebody wants them.
 pub fn builtin_with(options: Options) -> Vec<SharedTool> {
     vec![
+        apply_patch::ApplyPatch.into_tool(),
         edit::Edit.into_tool(),
         list::List.into_tool(),
         notebook_edit::NotebookEdit.into_tool(),

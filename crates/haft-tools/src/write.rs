@@ -1,18 +1,22 @@
 //! `Write`: a file with this content.
 
-use std::{io::Read as _, path::Path};
+use std::{borrow::Cow, io::Read as _, path::Path};
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, View};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, View, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::diff::{MOST_SHOWN, diff};
+use crate::{
+    diff::{MOST_SHOWN, counted, diff, summary},
+    text::{Form, MARK, NotText, Text, decode},
+};
 
 /// Writes a file: makes it, with the directories above it, or replaces all that is in it.
 ///
 /// Use it for new files, or when most of a file changes. The change happens in one step: nobody ever sees half of it.
 /// An existing file must have been read in this session, and must not have changed since: otherwise it fails, and you
-/// read the file again before you decide. It also fails if the path is a directory.
+/// read the file again before you decide. Its encoding and line endings are kept. It also fails if the path is a
+/// directory.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteInput {
@@ -37,66 +41,140 @@ impl Tool for Write {
     }
 
     fn describe(&self, input: &WriteInput) -> String {
-        format!("Write {} ({} lines)", input.file_path.display(), input.content.lines().count())
+        let lines = counted(input.content.lines().count(), "line");
+        format!("Write {} ({lines})", shown(&input.file_path))
     }
 
     async fn call(&self, input: WriteInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
-        cx.blocking(move || {
-            let path: &Path = &input.file_path;
-            let before = before(&*files, path)?;
-            files.write(path, input.content.as_bytes())?;
-            Ok(reply(path, &before, &input.content))
-        })
-        .await
+        cx.blocking(move || write(&*files, &input.file_path, &input.content)).await
     }
 }
 
-/// What was there, as far as it can be shown.
-enum Before {
-    Nothing,
-    Text(String),
-    /// Too large, or no text.
-    Unshown,
+fn write(files: &dyn Files, path: &Path, content: &str) -> Result<Reply, Fault> {
+    let before = Before::read(files, path)?;
+    let content = before.fit(content);
+    let bytes = before.form.encode(&content).map_err(|err| {
+        Fault::rejected(format!("cannot write {}: {err}; nothing was written", shown(path)))
+    })?;
+    files.write(path, &bytes).map_err(|fault| before.explain(fault, files, path, &content))?;
+    Ok(before.reply(path, &content, bytes.len()))
 }
 
-fn before(files: &dyn Files, path: &Path) -> Result<Before, Fault> {
-    match files.metadata(path)? {
-        None => Ok(Before::Nothing),
-        Some(metadata) if metadata.is_dir() => {
-            Err(Fault::io("write", path, std::io::ErrorKind::IsADirectory.into()))
+/// What was there, and how it was written.
+struct Before {
+    exists: bool,
+    /// As far as it can be shown.
+    text: Option<String>,
+    form: Form,
+    has_mark: bool,
+    /// Every line ends with a carriage return and a newline.
+    is_crlf: bool,
+}
+
+/// Of a larger file, the beginning tells how it is written.
+const MOST_READ: u64 = 64 * 1024 * 1024;
+
+impl Before {
+    const NOTHING: Before =
+        Before { exists: false, text: None, form: Form::UTF_8, has_mark: false, is_crlf: false };
+
+    fn read(files: &dyn Files, path: &Path) -> Result<Before, Fault> {
+        match files.metadata(path)? {
+            None => return Ok(Before::NOTHING),
+            Some(metadata) if metadata.is_dir() => {
+                return Err(Fault::io("write", path, std::io::ErrorKind::IsADirectory.into()));
+            }
+            Some(_) => {}
         }
-        Some(metadata) if metadata.len() > MOST_SHOWN as u64 => Ok(Before::Unshown),
-        Some(_) => {
-            let mut bytes = Vec::new();
-            let file = files.open(path)?;
-            file.take(MOST_SHOWN as u64)
-                .read_to_end(&mut bytes)
-                .map_err(|err| Fault::io("read", path, err))?;
-            Ok(String::from_utf8(bytes).map_or(Before::Unshown, Before::Text))
+        let file = files.open(path)?;
+        let cannot = |err| Fault::io("read", path, err);
+        let is_whole = file.metadata().map_err(cannot)?.len() <= MOST_READ;
+        let mut bytes = Vec::new();
+        let most = if is_whole { MOST_READ } else { MOST_SHOWN as u64 };
+        file.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+        Ok(if is_whole { Before::whole(bytes) } else { Before::beginning(&bytes) })
+    }
+
+    fn whole(bytes: Vec<u8>) -> Before {
+        match decode(bytes) {
+            Ok(Text { content, form }) => {
+                let before = Before::written_like(&content, form);
+                Before { text: Some(content).filter(|text| text.len() <= MOST_SHOWN), ..before }
+            }
+            Err(NotText::Broken(form)) => Before { exists: true, form, ..Before::NOTHING },
+            Err(NotText::Binary) => Before { exists: true, ..Before::NOTHING },
         }
     }
-}
 
-fn reply(path: &Path, before: &Before, content: &str) -> Reply {
-    let (verb, old) = match before {
-        Before::Nothing => ("created", ""),
-        Before::Text(old) if old == content => ("left as it was", content),
-        Before::Text(old) => ("replaced", old.as_str()),
-        Before::Unshown => ("replaced", ""),
-    };
-    let shown = path.display();
-    let text = format!("{verb} {shown}: {} lines, {} bytes", content.lines().count(), content.len());
-    let view = if matches!(before, Before::Unshown) { View::text(&text) } else { diff(path, old, content) };
-    Reply::text(text).note("bytes", content.len()).drawn(view)
+    fn beginning(bytes: &[u8]) -> Before {
+        match Form::detect(bytes) {
+            Some(form) => Before::written_like(&form.show(bytes), form),
+            None => Before { exists: true, ..Before::NOTHING },
+        }
+    }
+
+    fn written_like(text: &str, form: Form) -> Before {
+        let count = |wanted: &str| text.matches(wanted).count();
+        let pairs = count("\r\n");
+        let is_crlf = pairs > 0 && pairs == count("\n") && pairs == count("\r");
+        Before { exists: true, text: None, form, has_mark: text.starts_with(MARK), is_crlf }
+    }
+
+    /// The new content, with the mark and the line ends that the file has.
+    fn fit<'c>(&self, content: &'c str) -> Cow<'c, str> {
+        let mut fitted = Cow::Borrowed(content);
+        if self.is_crlf && content.contains('\n') && !content.contains('\r') {
+            fitted = Cow::Owned(content.replace('\n', "\r\n"));
+        }
+        if self.has_mark && !content.starts_with(MARK) {
+            fitted.to_mut().insert(0, MARK);
+        }
+        fitted
+    }
+
+    /// A file that has changed since it was read: adds how it differs from what was to be written.
+    fn explain(&self, mut fault: Fault, files: &dyn Files, path: &Path, content: &str) -> Fault {
+        let was_seen = matches!(files.seen(path), Ok(Some(_)));
+        if let Some(text) = self.text.as_deref().filter(|_| was_seen)
+            && let Some(summary) = summary(text, content)
+        {
+            let told = format!(".\nAgainst what is there now, your content {summary}");
+            fault.message_mut().push_str(&told);
+        }
+        fault
+    }
+
+    fn reply(&self, path: &Path, content: &str, bytes: usize) -> Reply {
+        let verb = match &self.text {
+            _ if !self.exists => "created",
+            Some(old) if old == content => "left as it was",
+            _ => "replaced",
+        };
+        let lines = counted(content.lines().count(), "line");
+        let mut text = format!("{verb} {}: {lines}, {}", shown(path), counted(bytes, "byte"));
+        if !self.form.is_utf8() {
+            text.push_str(&format!("\n(written as {}, as the file was)", self.form.name()));
+        }
+        if self.is_crlf && content.contains("\r\n") {
+            text.push_str("\n(with the line endings of the file: CRLF)");
+        }
+        let view = match &self.text {
+            Some(old) => diff(path, old, content),
+            None if !self.exists => diff(path, "", content),
+            None => View::text(&text),
+        };
+        Reply::text(text).note("bytes", bytes).drawn(view)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use haft_engine::Call;
+    use haft_tool::IntoTool;
     use serde_json::json;
 
-    use crate::desk::Desk;
+    use super::{Before, Write};
+    use crate::desk::{Desk, drawings};
 
     fn write(desk: &Desk, path: &str, content: &str) -> String {
         desk.call("Write", json!({ "file_path": path, "content": content }))
@@ -119,18 +197,22 @@ mod tests {
         );
         assert_eq!(desk.workspace.text("notes"), "precious\n");
         desk.call("Read", json!({ "file_path": "notes" }));
-        assert_eq!(write(&desk, "notes", "less precious\n"), "replaced notes: 1 lines, 14 bytes");
-        assert_eq!(write(&desk, "notes", "again\n"), "replaced notes: 1 lines, 6 bytes");
+        assert_eq!(write(&desk, "notes", "less precious\n"), "replaced notes: 1 line, 14 bytes");
+        assert_eq!(write(&desk, "notes", "again\n"), "replaced notes: 1 line, 6 bytes");
     }
 
     #[test]
-    fn a_file_that_changed_since_is_not_overwritten() {
+    fn a_file_that_changed_since_is_not_overwritten_and_what_differs_is_told() {
         let desk = Desk::new("-- notes\nprecious\n");
         desk.call("Read", json!({ "file_path": "notes" }));
-        desk.workspace.write("notes", b"somebody else was here\n");
-        let refused = write(&desk, "notes", "gone");
-        assert!(refused.starts_with("notes has changed since it was read (9 bytes → 23 bytes)"), "{refused}");
-        assert_eq!(desk.workspace.text("notes"), "somebody else was here\n");
+        desk.workspace.write("notes", b"precious\nsomebody else was here\n");
+        insta::assert_snapshot!(write(&desk, "notes", "precious\nmine\n"), @"
+        notes has changed since it was read (9 bytes → 32 bytes); nothing was written. Read it again, then decide.
+        Against what is there now, your content takes 1 line away (-) and adds 1 line (+):
+        -somebody else was here
+        +mine
+        ");
+        assert_eq!(desk.workspace.text("notes"), "precious\nsomebody else was here\n");
     }
 
     #[test]
@@ -140,16 +222,65 @@ mod tests {
     }
 
     #[test]
+    fn encoding_and_line_ends_of_the_file_stay() {
+        let desk = Desk::new("-- notes\n");
+        desk.workspace.write("notes", b"d\xe9j\xe0 vu, caf\xe9\r\n");
+        desk.call("Read", json!({ "file_path": "notes" }));
+        insta::assert_snapshot!(write(&desk, "notes", "thé\ncafé\n"), @"
+        replaced notes: 2 lines, 11 bytes
+        (written as windows-1252, as the file was)
+        (with the line endings of the file: CRLF)
+        ");
+        let bytes = || std::fs::read(desk.workspace.root().join("notes")).unwrap();
+        assert_eq!(bytes(), b"th\xe9\r\ncaf\xe9\r\n");
+        insta::assert_snapshot!(write(&desk, "notes", "crab: 🦀\n"), @"cannot write notes: the file is windows-1252, which has no `🦀` (U+1F980, line 1 of the new text); nothing was written");
+        assert_eq!(bytes(), b"th\xe9\r\ncaf\xe9\r\n");
+    }
+
+    #[track_caller]
+    fn check_fit(before: &str, form: fn(&str) -> Vec<u8>, content: &str, expected: &str) {
+        let before = Before::whole(form(before));
+        let fitted = before.fit(content);
+        assert_eq!(*before.form.encode(&fitted).unwrap(), *form(expected));
+    }
+
+    #[test]
+    fn new_content_is_written_as_the_old_was() {
+        let utf8 = |text: &str| text.as_bytes().to_vec();
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        check_fit("a\r\nb\r\n", utf8, "x\ny", "x\r\ny");
+        check_fit("a\r\nb\n", utf8, "x\ny", "x\ny");
+        check_fit("a\r\n", utf8, "x\r\ny\n", "x\r\ny\n");
+        check_fit("\u{feff}a\n", utf8, "x\n", "\u{feff}x\n");
+        check_fit("\u{feff}a\n", utf8, "\u{feff}x\n", "\u{feff}x\n");
+        check_fit("\u{feff}a\r\n", wide, "é🦀\n", "\u{feff}é🦀\r\n");
+        check_fit("", utf8, "x\n", "x\n");
+    }
+
+    #[test]
     fn a_person_sees_the_change() {
         let desk = Desk::new("-- notes\none\ntwo\nthree\n");
         desk.call("Read", json!({ "file_path": "notes" }));
-        let view = desk.runtime.block_on(async {
-            let turn = desk.session.live_turn();
-            let input = json!({ "file_path": "notes", "content": "one\n2\nthree\n" });
-            turn.push(Call::new("1", "Write", input)).unwrap();
-            turn.results().await.remove(0).view.expect("somebody watches")
-        });
-        let haft_tool::View::Diff { unified, .. } = *view else { panic!("no diff: {view:?}") };
-        assert_eq!(unified, "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+        let input = json!({ "file_path": "notes", "content": "one\n2\nthree\n" });
+        insta::assert_snapshot!(desk.drawn("Write", input), @"
+        notes
+        @@ -1,3 +1,3 @@
+         one
+        -two
+        +2
+         three
+        ");
+        let input = json!({ "file_path": "new", "content": "one\n" });
+        insta::assert_snapshot!(desk.drawn("Write", input.clone()), @"
+        new
+        @@ -0,0 +1 @@
+        +one
+        ");
+        insta::assert_snapshot!(drawings(&Write.into_tool(), &input), @"
+        Write new (1 line) (waiting)
+        Write new (1 line)
+        Write new (1 line): the disk is full
+        Write new (1 line) (refused): the user said no
+        ");
     }
 }

@@ -37,10 +37,7 @@ impl Seen {
     }
 
     pub(crate) fn memory(&self) -> BTreeMap<String, Sight> {
-        self.lock()
-            .iter()
-            .filter_map(|(path, sight)| Some((path.to_str()?.to_owned(), sight.clone())))
-            .collect()
+        self.lock().iter().map(|(path, sight)| (shown(path).to_string(), sight.clone())).collect()
     }
 
     pub(crate) fn of(&self, real: &Path) -> Option<Sight> {

@@ -12,14 +12,18 @@ mod indent; //      the new lines in the file's own indentation
 mod typography; //  the same character written in two ways
 mod nearest; //     what is there instead?
 
-use std::{io::Read as _, path::Path};
+use std::path::Path;
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Stamp, Tool};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::diff::diff;
-use matching::{Edited, edit, sensible};
+use self::matching::{Edited, sensible};
+pub(crate) use self::{
+    matching::{Loosening, edit},
+    nearest::{Region, find as nearest_region},
+};
+use crate::{diff::diff, stored::Stored};
 
 /// Replaces a passage of a text file.
 ///
@@ -60,7 +64,7 @@ impl Tool for Edit {
     }
 
     fn describe(&self, input: &EditInput) -> String {
-        format!("Edit {}", input.file_path.display())
+        format!("Edit {}", shown(&input.file_path))
     }
 
     async fn call(&self, input: EditInput, cx: &Cx) -> Result<Reply, Fault> {
@@ -71,39 +75,24 @@ impl Tool for Edit {
 
 fn change(files: &dyn Files, input: &EditInput) -> Result<Reply, Fault> {
     let path: &Path = &input.file_path;
-    let seen = files.seen(path)?.map(|sight| sight.stamp);
-    let (text, now) = read(files, path)?;
-    if seen.is_none() {
-        return Err(Fault::rejected(format!(
-            "{} has not been read in this session; nothing was changed. Read it first",
-            path.display()
-        )));
-    }
-    let edited = edit(&text, &input.old_string, &input.new_string, input.replace_all)
-        .map_err(|refused| Fault::rejected(format!("{}: {refused}", path.display())))?;
+    let stored = Stored::read(files, path)?;
+    let edited = edit(&stored.text, &input.old_string, &input.new_string, input.replace_all)
+        .map_err(|refused| Fault::rejected(format!("{}: {refused}", shown(path))))?;
+    let content = stored.encode(path, &edited.text)?;
     // The passage was found in what is there now, so that is what the change stands on.
-    files.see(path, now.into())?;
-    files.write(path, edited.text.as_bytes())?;
-    Ok(reply(path, &text, &edited, seen != Some(now)))
+    stored.stand_on_it(files, path)?;
+    if let Err(fault) = files.write(path, &content) {
+        stored.step_off(files, path)?;
+        return Err(fault);
+    }
+    Ok(reply(path, &edited, &stored))
 }
 
-fn read(files: &dyn Files, path: &Path) -> Result<(String, Stamp), Fault> {
-    let cannot = |err| Fault::io("read", path, err);
-    let mut file = files.open(path)?;
-    let stamp = Stamp::of(&file.metadata().map_err(cannot)?);
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(cannot)?;
-    let text = String::from_utf8(bytes).map_err(|err| {
-        Fault::failed(format!("{} is not UTF-8 text: {}", path.display(), err.utf8_error()))
-    })?;
-    Ok((text, stamp))
-}
-
-fn reply(path: &Path, before: &str, edited: &Edited, stale: bool) -> Reply {
+fn reply(path: &Path, edited: &Edited, stored: &Stored) -> Reply {
     let places: Vec<String> = edited.places.iter().take(20).map(ToString::to_string).collect();
     let mut text = match edited.places.len() {
-        1 => format!("edited {} at line {}", path.display(), places.join("")),
-        count => format!("edited {} at {count} places, lines {}", path.display(), places.join(", ")),
+        1 => format!("edited {} at line {}", shown(path), places.join("")),
+        count => format!("edited {} at {count} places, lines {}", shown(path), places.join(", ")),
     };
     if edited.places.len() > places.len() {
         text.push_str(", …");
@@ -111,79 +100,14 @@ fn reply(path: &Path, before: &str, edited: &Edited, stale: bool) -> Reply {
     if let Some(loosened) = edited.loosened {
         text.push_str(&format!("\n({loosened})"));
     }
-    if stale {
+    if stored.is_stale() {
         text.push_str("\n(the file has changed since you read it; the edit was made to what is there now)");
     }
-    Reply::text(text).note("places", edited.places.len()).drawn(diff(path, before, &edited.text))
+    Reply::text(text).note("places", edited.places.len()).drawn(diff(path, &stored.text, &edited.text))
 }
 
 #[cfg(test)]
 mod tests;
 
 #[cfg(test)]
-mod calls {
-    use serde_json::json;
-
-    use crate::desk::Desk;
-
-    fn edit(desk: &Desk, old: &str, new: &str) -> String {
-        desk.call("Edit", json!({ "file_path": "poem", "old_string": old, "new_string": new }))
-    }
-
-    fn poem() -> Desk {
-        Desk::new("-- poem\nroses are red\nviolets are blue\nroses are red\n")
-    }
-
-    #[test]
-    fn a_file_that_was_not_read_is_not_edited() {
-        let desk = poem();
-        let refused = edit(&desk, "blue", "green");
-        assert_eq!(refused, "poem has not been read in this session; nothing was changed. Read it first");
-        desk.call("Read", json!({ "file_path": "poem" }));
-        assert_eq!(edit(&desk, "blue", "green"), "edited poem at line 2");
-        assert_eq!(desk.workspace.text("poem"), "roses are red\nviolets are green\nroses are red\n");
-    }
-
-    #[test]
-    fn what_stands_twice_is_refused_with_its_lines_and_replaced_on_request() {
-        let desk = poem();
-        desk.call("Read", json!({ "file_path": "poem" }));
-        let refused = edit(&desk, "red", "white");
-        assert_eq!(
-            refused,
-            "poem: the old text occurs 2 times (lines 1, 3); include a neighbouring line, or replace all"
-        );
-        let all =
-            json!({ "file_path": "poem", "old_string": "red", "new_string": "white", "replace_all": "true" });
-        assert_eq!(desk.call("Edit", all), "edited poem at 2 places, lines 1, 3");
-    }
-
-    #[test]
-    fn a_stale_file_whose_passage_is_untouched_is_edited_and_told() {
-        let desk = poem();
-        desk.call("Read", json!({ "file_path": "poem" }));
-        desk.workspace.write("poem", b"a title\nroses are red\nviolets are blue\n");
-        let edited = edit(&desk, "blue", "green");
-        assert!(
-            edited.starts_with("edited poem at line 3\n(the file has changed since you read it"),
-            "{edited}"
-        );
-        assert_eq!(desk.workspace.text("poem"), "a title\nroses are red\nviolets are green\n");
-    }
-
-    #[test]
-    fn what_was_forgiven_is_told() {
-        let desk = poem();
-        desk.call("Read", json!({ "file_path": "poem" }));
-        let edited = edit(&desk, "     2\tviolets are blue", "     2\tviolets are green");
-        assert!(edited.contains("line numbers are not part of the file"), "{edited}");
-        assert_eq!(desk.workspace.text("poem"), "roses are red\nviolets are green\nroses are red\n");
-    }
-
-    #[test]
-    fn senseless_edits_are_rejected_before_anybody_is_asked() {
-        let desk = poem();
-        assert!(edit(&desk, "", "x").contains("the old text is empty"));
-        assert!(edit(&desk, "red", "red").contains("nothing would change"));
-    }
-}
+mod calls;

@@ -37,7 +37,7 @@ const MOST_COLUMNS: usize = 200;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The region nearest to `old`, if one shares a third of it.
-pub(super) fn find(text: &str, old: &str) -> Option<Region> {
+pub(crate) fn find(text: &str, old: &str) -> Option<Region> {
     let (searched, lines_before) = window(text, old);
     let old: Vec<_> = old.lines().take(MOST_OLD_LINES).collect();
     let first = best_start(searched, &old)?;

@@ -148,11 +148,12 @@ fn joined(lines: &mut [NewLine<'_>], is_ended: bool, file: &FileLines<'_>) -> St
     for line in others.iter_mut().filter(|line| line.end.is_empty()) {
         line.end = near;
     }
-    match is_ended {
-        true if last.end.is_empty() => last.end = near,
-        true => {}
-        false if last.end == "\n" => *last = NewLine { text: Way::ButLineEnds.trim(last.text), end: "" },
-        false => last.end = "",
+    let bare = if last.end == "\n" { Way::ButLineEnds.trim(last.text) } else { last.text };
+    // An empty line is there by its end alone.
+    if is_ended || bare.is_empty() {
+        last.end = if last.end.is_empty() { near } else { last.end };
+    } else {
+        *last = NewLine { text: bare, end: "" };
     }
     lines.iter().flat_map(|line| [line.text, line.end]).collect()
 }

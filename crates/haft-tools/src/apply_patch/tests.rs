@@ -413,6 +413,8 @@ fn line_ends_are_the_files() {
 fn the_last_line_end_is_the_files_unless_the_patch_says_so() {
     check("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "a\nc");
     check("a\nb", "@@ -1,2 +1,3 @@\n a\n b\n+c\n", "a\nb\nc");
+    check("a\nb", "@@ -2 +2,2 @@\n b\n+\n", "a\nb\n\n");
+    check("a\n\r", "@@ -1 +1 @@\n-a\n+b\n", "b\n\r");
     check("a\nb\n", "@@ -2 +2 @@\n-b\n+b\n\\ No newline at end of file\n", "a\nb");
     check("a\nb", "@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n", "a\nb\n");
     check(

@@ -6,12 +6,12 @@
 use std::{
     fs::{File, Metadata},
     os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, FaultKind};
+use crate::{Fault, FaultKind, Visitor, Walk, Walked};
 
 /// The one door to the file system.
 ///
@@ -25,8 +25,9 @@ pub trait Files: Send + Sync {
     /// Looks at a path. `None` if nothing is there.
     fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault>;
 
-    /// The names in a directory, in no order, with what each is (links are not followed).
-    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault>;
+    /// Shows the visitors all that lies below a directory and may be read, each on a thread of its own. A file is shown
+    /// alone. Links are shown, never followed. Ends early when the call is cancelled, with a fault.
+    fn walk(&self, root: &Path, walk: &Walk, visitors: &mut [&mut dyn Visitor]) -> Result<Walked, Fault>;
 
     /// Makes all of these changes, or none. Each is one step: whoever reads meanwhile sees the old content or the new.
     /// A file that the session has not seen, or that has changed since it did, is neither replaced nor removed.
@@ -121,8 +122,8 @@ impl Files for NoFiles {
     fn metadata(&self, path: &Path) -> Result<Option<Metadata>, Fault> {
         Err(no_files(path))
     }
-    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
-        Err(no_files(path))
+    fn walk(&self, root: &Path, _: &Walk, _: &mut [&mut dyn Visitor]) -> Result<Walked, Fault> {
+        Err(no_files(root))
     }
     fn change(&self, changes: &[FileChange<'_>]) -> Result<(), Fault> {
         changes.first().map_or(Ok(()), |change| Err(no_files(change.path())))

@@ -46,6 +46,7 @@ mod shown; //    how names that are no text are written
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
 mod files; //    the door to the file system among it
+mod walk; //     all that lies below a directory
 mod reply; //    what comes back
 mod fault; //    what comes back when it does not work
 mod view; //     how a person sees it
@@ -67,3 +68,4 @@ pub use shown::{Shown, shown, unshown};
 pub use spec::{Availability, CostTier, Interrupt, Limit, Load, Spec};
 pub use tool::Tool;
 pub use view::{Moment, View};
+pub use walk::{Flow, Found, Kind, Visitor, Walk, Walked};

@@ -5,6 +5,8 @@
 
 mod apply_patch; //  ApplyPatch: changes in several files, all or none
 mod edit; //         Edit: replaces a passage of a text file
+mod glob; //         Glob: the files whose paths fit a pattern
+mod grep; //         Grep: the lines of files that match a pattern
 mod list; //         List: what is in a directory
 mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
 mod read; //         Read: what is in a file, as a model can take it in
@@ -15,6 +17,8 @@ mod diff; //         for several: a change as a person sees it
 mod stored; //       for several: a text file that is about to be changed
 mod text; //         for several: text in the encoding that a file has
 mod notebook; //     for several: a notebook's cells, and its text with another
+mod shelf; //        for searches: the first of many finds, and no more
+mod shown; //        for searches: a path as the model reads it
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
@@ -42,6 +46,8 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
     vec![
         apply_patch::ApplyPatch.into_tool(),
         edit::Edit.into_tool(),
+        glob::Glob.into_tool(),
+        grep::Grep.into_tool(),
         list::List.into_tool(),
         notebook_edit::NotebookEdit.into_tool(),
         read::Read { data_reminder: options.data_reminder }.into_tool(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     mode::Mode,
-    paths::{Seen, bytes},
+    paths::{PathRules, Seen, bytes},
     protected,
     rule::BASH,
     rules::{Hits, Patterns, Policy, RuleId},
@@ -165,14 +165,15 @@ impl Policy {
         None
     }
 
-    /// Whether a deny or ask rule speaks against a tool reading this path, which is free of links, `.` and `..`.
-    /// Tools that search and list leave such paths out of what they return.
-    pub fn withholds(&self, tool: &str, path: &Path) -> bool {
-        let mut patterns = iter::once(&self.shared).chain(self.scoped.get(tool));
-        patterns.any(|patterns| {
-            let hits = patterns.paths(Access::Read).find(bytes(path));
-            hits.deny.or(hits.ask).is_some()
-        })
+    /// What a call that may read `root`, a path free of links, must leave out of what it finds below. `None` if no rule
+    /// speaks against reading anything: nearly always, and then a walk need not ask about every file.
+    pub fn withheld<'a>(&'a self, names: impl Iterator<Item = &'a str>, root: &Path) -> Option<Withheld<'a>> {
+        let scoped = names.filter_map(|name| self.scoped.get(name));
+        let patterns = iter::once(&self.shared).chain(scoped).map(|patterns| patterns.paths(Access::Read));
+        let rules: Vec<&PathRules> = patterns.filter(|rules| rules.restricts()).collect();
+        let mut withheld = Withheld { rules, asked: None };
+        withheld.asked = withheld.find(root).ask;
+        (!withheld.rules.is_empty()).then_some(withheld)
     }
 
     /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
@@ -232,6 +233,28 @@ impl Policy {
             self.patterns(request).any(|patterns| patterns.paths(Access::Write).naming(target).is_some())
         };
         seen.target.as_deref().is_some_and(named)
+    }
+}
+
+/// The rules that speak against reading, as far as they count in one call.
+#[derive(Debug)]
+pub struct Withheld<'a> {
+    rules: Vec<&'a PathRules>,
+    /// The rule by which somebody was asked about the root, and said yes.
+    asked: Option<RuleId>,
+}
+
+impl Withheld<'_> {
+    /// Whether a path below the root, free of links, is left out. What is below it then is, too.
+    pub fn covers(&self, path: &Path) -> bool {
+        let hits = self.find(path);
+        hits.deny.is_some() || hits.asks_more || (hits.ask.is_some() && hits.ask != self.asked)
+    }
+
+    fn find(&self, path: &Path) -> Hits {
+        let mut hits = Hits::default();
+        self.rules.iter().for_each(|rules| hits.merge(Some(rules.find(bytes(path)))));
+        hits
     }
 }
 

@@ -22,6 +22,8 @@ use super::{
 pub(super) struct PathRules {
     access: Access,
     root: Directory,
+    /// Whether there is a rule that asks or denies.
+    restricts: bool,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +48,7 @@ struct Globs {
 
 impl PathRules {
     pub(super) fn new(access: Access) -> PathRules {
-        PathRules { access, root: Directory::default() }
+        PathRules { access, root: Directory::default(), restricts: false }
     }
 
     /// Adds a rule whose pattern begins at `base`. The globs count after [`finish`](PathRules::finish).
@@ -58,6 +60,7 @@ impl PathRules {
         rule: RuleId,
     ) -> Result<(), globset::Error> {
         let careful = verdict != Verdict::Allow;
+        self.restricts |= careful;
         let directory = self.root.at(base, path);
         match path.glob.as_deref() {
             None => directory.here.add(verdict, rule),
@@ -79,6 +82,7 @@ impl PathRules {
 
     /// Adds a rule for every path there is.
     pub(super) fn add_everywhere(&mut self, verdict: Verdict, rule: RuleId) {
+        self.restricts |= verdict != Verdict::Allow;
         self.root.below.add(verdict, rule);
         if verdict != Verdict::Allow || self.access == Access::Read {
             self.root.here.add(verdict, rule);
@@ -88,6 +92,11 @@ impl PathRules {
     /// Compiles the globs. An error names the rule that is to blame, or one of them.
     pub(super) fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
         self.root.finish()
+    }
+
+    /// Whether any path may be covered by a rule that asks or denies.
+    pub(super) fn restricts(&self) -> bool {
+        self.restricts
     }
 
     /// The rules that cover a path, which must be tidy.

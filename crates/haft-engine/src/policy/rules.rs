@@ -147,10 +147,13 @@ pub(super) struct Hits {
     pub(super) deny: Option<RuleId>,
     pub(super) ask: Option<RuleId>,
     pub(super) allow: Option<RuleId>,
+    /// Whether another rule asks, too.
+    pub(super) asks_more: bool,
 }
 
 impl Hits {
     pub(super) fn add(&mut self, verdict: Verdict, rule: RuleId) {
+        self.asks_more |= verdict == Verdict::Ask && self.ask.is_some_and(|earlier| earlier != rule);
         let slot = match verdict {
             Verdict::Deny => &mut self.deny,
             Verdict::Ask => &mut self.ask,
@@ -161,6 +164,8 @@ impl Hits {
 
     pub(super) fn merge(&mut self, other: Option<Hits>) {
         let Some(other) = other else { return };
+        self.asks_more |=
+            other.asks_more || (self.ask.is_some() && other.ask.is_some() && self.ask != other.ask);
         let first = |mine: Option<RuleId>, its: Option<RuleId>| match (mine, its) {
             (Some(mine), Some(its)) => Some(mine.min(its)),
             (mine, its) => mine.or(its),

@@ -8,6 +8,7 @@ use std::{fmt::Write, mem, path::Path, sync::Arc};
 use haft_tool::{Block, Limit, SessionId};
 
 use super::{Preview, ResultStore, ToolResult, Truncation, preview};
+use crate::pool::Pool;
 
 /// How much text goes back to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,13 @@ impl Default for Budget {
     }
 }
 
+/// Where what is too large goes, and with which tools the model gets at it.
+pub(crate) struct Attic<'a> {
+    pub(crate) store: &'a dyn ResultStore,
+    pub(crate) session: &'a SessionId,
+    pub(crate) pool: &'a Pool,
+}
+
 impl Budget {
     fn limit(&self, tool: Limit) -> usize {
         match (tool, self.per_call) {
@@ -36,17 +44,11 @@ impl Budget {
     }
 
     /// Cuts one result down to its tool's limit.
-    pub(crate) async fn fit(
-        &self,
-        result: &mut ToolResult,
-        tool: Limit,
-        store: &dyn ResultStore,
-        session: &SessionId,
-    ) {
+    pub(crate) async fn fit(&self, result: &mut ToolResult, tool: Limit, attic: &Attic<'_>) {
         let limit = self.limit(tool);
         if text_len(result) > limit {
             // Boxed: it is rare, and its state should not make every call's larger.
-            Box::pin(spill(result, self.preview.min(limit), store, session)).await;
+            Box::pin(spill(result, self.preview.min(limit), attic)).await;
         }
         if result.data.as_ref().is_some_and(|data| json_len(data) > limit) {
             result.data = None;
@@ -55,12 +57,7 @@ impl Budget {
     }
 
     /// Cuts the largest results of a turn until all together fit.
-    pub(crate) async fn fit_turn(
-        &self,
-        results: &mut [ToolResult],
-        store: &dyn ResultStore,
-        session: &SessionId,
-    ) {
+    pub(crate) async fn fit_turn(&self, results: &mut [ToolResult], attic: &Attic<'_>) {
         let mut total: usize = results.iter().map(text_len).sum();
         if total <= self.per_turn {
             return;
@@ -74,7 +71,7 @@ impl Budget {
                 return;
             }
             if result.meta.truncated.is_none() {
-                spill(result, self.preview, store, session).await;
+                spill(result, self.preview, attic).await;
                 total = total - before + text_len(result);
             }
         }
@@ -105,14 +102,14 @@ fn json_len(value: &serde_json::Value) -> usize {
 }
 
 /// Puts the whole text away and leaves a preview in its place.
-async fn spill(result: &mut ToolResult, room: usize, store: &dyn ResultStore, session: &SessionId) {
+async fn spill(result: &mut ToolResult, room: usize, attic: &Attic<'_>) {
     let blocks = Arc::new(mem::take(&mut result.blocks));
-    let kept = store.keep(session, &result.call, blocks.clone()).await;
+    let kept = attic.store.keep(attic.session, &result.call, blocks.clone()).await;
     let bytes: usize = blocks.iter().filter_map(Block::as_text).map(str::len).sum();
 
     let mut text = String::with_capacity(room + 256);
     let shown = match kept.as_deref() {
-        Ok(path) => show(&blocks, room, &stored_at(path), &mut text),
+        Ok(path) => show(&blocks, room, &attic.stored_at(path), &mut text),
         Err(err) => show(&blocks, room, &format!("the whole could not be kept: {err}"), &mut text),
     };
     result.blocks.push(Block::Text(text));
@@ -124,8 +121,15 @@ async fn spill(result: &mut ToolResult, room: usize, store: &dyn ResultStore, se
     result.meta.truncated = Some(Truncation { bytes: bytes as u64, shown: shown as u64, path: kept.ok() });
 }
 
-fn stored_at(path: &Path) -> String {
-    format!("the whole is in {}; read parts of it with Read (offset, limit)", path.display())
+impl Attic<'_> {
+    /// Where the whole is, and what to do with it. No tool is named that the model does not have.
+    fn stored_at(&self, path: &Path) -> String {
+        let ways = [("Read", "read parts of it with Read (offset, limit)"), ("Grep", "search it with Grep")];
+        let ways: Vec<&str> =
+            ways.iter().filter(|(tool, _)| self.pool.find(tool).is_some()).map(|(_, way)| *way).collect();
+        let then = if ways.is_empty() { "" } else { "; " };
+        format!("the whole is in {}{then}{}", path.display(), ways.join(" or "))
+    }
 }
 
 /// Writes the preview of several texts as if they were one; says how many bytes of them it shows.

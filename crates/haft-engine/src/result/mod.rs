@@ -9,6 +9,7 @@ mod budget; //      how much of it the model gets
 mod preview; //     the head and the tail of a text
 mod store; //       where the whole is kept
 
+pub(crate) use budget::Attic;
 pub use budget::{Budget, size};
 pub(crate) use compose::{from_fault, from_reply, refused};
 pub use preview::{Preview, preview};

@@ -8,7 +8,7 @@ use std::{
     ffi::OsStr,
     fs::File,
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Component, Path},
 };
 
@@ -29,10 +29,38 @@ pub(super) fn open(real: &Path, flags: OFlags) -> io::Result<File> {
     Ok(File::from(opened?))
 }
 
+/// Opens a directory below another one that is open, by the names that lead to it; none leads to the other itself. A
+/// link among them is refused, and so is what was moved away.
+pub(super) fn enter(root: &File, below: &Path) -> Result<File, Errno> {
+    let mut here = None;
+    let mut rest = below.as_os_str().as_bytes();
+    // The kernel takes no longer path at once than this.
+    while let Some(cut) = rest.get(..4_000).and_then(|piece| piece.iter().rposition(|byte| *byte == b'/')) {
+        here = Some(enter_piece(here.as_ref().unwrap_or(root), &rest[..cut], OFlags::PATH)?);
+        rest = &rest[cut + 1..];
+    }
+    enter_piece(here.as_ref().unwrap_or(root), rest, OFlags::RDONLY)
+}
+
+fn enter_piece(from: &File, below: &[u8], flags: OFlags) -> Result<File, Errno> {
+    let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let path = Path::new(OsStr::from_bytes(if below.is_empty() { b"." } else { below }));
+    let opened = match fs::openat2(from, path, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => walk_from(rustix::io::dup(from)?, path, flags),
+        opened => opened,
+    };
+    opened.map(File::from)
+}
+
 /// The same, a name at a time.
 fn walk(real: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let mut here = fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let names: Vec<&OsStr> = real.components().filter_map(name).collect();
+    let root = fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    walk_from(root, real, flags)
+}
+
+fn walk_from(mut here: OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let names: Vec<&OsStr> = path.components().filter_map(name).collect();
     let Some((last, parents)) = names.split_last() else {
         return fs::openat(&here, ".", flags, Mode::empty());
     };

@@ -7,30 +7,54 @@
 use std::{
     fmt::Write,
     fs::{self, File, Metadata},
-    io,
-    os::fd::AsRawFd,
+    io, iter,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use haft_schema::nearest;
-use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp, shown};
+use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp, Visitor, Walk, Walked, shown};
 use rustix::{fs::OFlags, io::Errno};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    Ledger, Seen, beneath,
+    Ledger, Seen, Session, beneath,
     commit::{Fate, commit},
     locate::locate,
+    walk::{self, Grounds},
 };
-use crate::result::size;
+use crate::{pool::Entry, result::size};
 
 /// File access for one call: what its effects declared, at the places that were judged.
-#[derive(Debug)]
 pub(crate) struct DeclaredFiles {
     places: Vec<(PathBuf, Access)>,
     workspace: PathBuf,
     seen: Arc<Seen>,
     ledger: Ledger,
+    gate: Gate,
+}
+
+/// What keeps a walk from showing what the rules withhold, and ends it with the call.
+#[derive(Default)]
+pub(crate) struct Gate {
+    /// Whose rules, for which tool. None but in tests: there are no rules then.
+    rules: Option<(Session, Entry)>,
+    token: CancellationToken,
+}
+
+impl Gate {
+    pub(crate) fn new(session: Session, entry: Entry, token: CancellationToken) -> Gate {
+        Gate { rules: Some((session, entry)), token }
+    }
+
+    fn grounds<'a>(&'a self, root: &'a Path, walk: &'a Walk) -> Grounds<'a> {
+        let withheld = self.rules.as_ref().and_then(|(session, entry)| {
+            let aliases = entry.tool().spec().other_names().iter().copied();
+            session.policy().withheld(iter::once(entry.name()).chain(aliases), root)
+        });
+        let at_home = self.rules.as_ref().is_some_and(|(session, _)| session.home().is_some());
+        Grounds { root, walk, withheld, token: &self.token, at_home }
+    }
 }
 
 impl DeclaredFiles {
@@ -39,8 +63,9 @@ impl DeclaredFiles {
         workspace: &Path,
         seen: Arc<Seen>,
         ledger: Ledger,
+        gate: Gate,
     ) -> DeclaredFiles {
-        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger }
+        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger, gate }
     }
 
     /// The real place, if the call declared it. Who may write may look first; not the other way round.
@@ -115,22 +140,12 @@ impl Files for DeclaredFiles {
         }
     }
 
-    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, Metadata)>, Fault> {
-        let cannot = |err| Fault::io("list", path, err);
-        let directory = beneath::open(&self.place(path, Access::Read)?, OFlags::RDONLY | OFlags::DIRECTORY)
-            .map_err(|err| swapped_or(path, err, cannot))?;
-        let mut found = Vec::new();
-        // Through the descriptor: what is listed is what was opened.
-        for entry in fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd())).map_err(cannot)? {
-            let entry = entry.map_err(cannot)?;
-            match entry.metadata() {
-                Ok(metadata) => found.push((PathBuf::from(entry.file_name()), metadata)),
-                // Gone between the listing and the look: it is simply not there.
-                Err(err) if err.kind() == io::ErrorKind::NotFound => {}
-                Err(err) => return Err(cannot(err)),
-            }
-        }
-        Ok(found)
+    fn walk(&self, root: &Path, walk: &Walk, visitors: &mut [&mut dyn Visitor]) -> Result<Walked, Fault> {
+        let real = self.place(root, Access::Read)?;
+        let grounds = self.gate.grounds(&real, walk);
+        let walked = walk::walk(&grounds, visitors)
+            .map_err(|err| swapped_or(root, err, |err| Fault::io("look through", root, err)))?;
+        if self.gate.token.is_cancelled() { Err(walk::cancelled()) } else { Ok(walked) }
     }
 
     fn change(&self, changes: &[FileChange<'_>]) -> Result<(), Fault> {
@@ -212,6 +227,7 @@ mod tests {
             Path::new("/nowhere"),
             Arc::default(),
             Ledger::default(),
+            Gate::default(),
         )
     }
 
@@ -258,6 +274,7 @@ mod tests {
             dir.path(),
             Arc::default(),
             Ledger::default(),
+            Gate::default(),
         );
         door.write(&mine, b"first").unwrap();
         door.write(&mine, b"what we wrote ourselves we have seen").unwrap();
@@ -272,6 +289,7 @@ mod tests {
             dir.path(),
             Arc::default(),
             Ledger::default(),
+            Gate::default(),
         );
         let fault = stranger.write(&mine, b"blind").unwrap_err();
         assert!(fault.message().contains("has not been read in this session"), "{fault}");

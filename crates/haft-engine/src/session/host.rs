@@ -6,14 +6,18 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use haft_tool::{
-    Access, Block, BoxFuture, CallId, Effects, Files, Host, Interrupt as OnInterrupt, Progress, SessionFacts,
-};
+use haft_tool::{Access, Block, BoxFuture, CallId, Effects, Files, Host, Progress, SessionFacts};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Session, files::DeclaredFiles};
-use crate::turn::{Events, Interrupt};
+use super::{
+    Session,
+    files::{DeclaredFiles, Gate},
+};
+use crate::{
+    pool::Entry,
+    turn::{Events, Interrupt},
+};
 
 /// The host of one call.
 pub(crate) struct CallHost {
@@ -21,29 +25,30 @@ pub(crate) struct CallHost {
     /// Made from the turn's when somebody asks for it: most calls end before anybody does.
     token: OnceLock<CancellationToken>,
     interrupt: Interrupt,
-    on_interrupt: OnInterrupt,
     events: Events,
     /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
     places: Vec<(PathBuf, Access)>,
+    /// Which tool: rules may speak of it alone.
+    entry: Entry,
 }
 
 impl CallHost {
     pub(crate) fn new(
         session: Session,
         events: Events,
+        entry: &Entry,
         effects: &Effects,
         interrupt: Interrupt,
-        on_interrupt: OnInterrupt,
     ) -> CallHost {
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
-        CallHost { session, token: OnceLock::new(), interrupt, on_interrupt, events, places }
+        CallHost { session, token: OnceLock::new(), interrupt, events, places, entry: entry.clone() }
     }
 }
 
 impl Host for CallHost {
     fn token(&self) -> &CancellationToken {
-        self.token.get_or_init(|| self.interrupt.token(self.on_interrupt))
+        self.token.get_or_init(|| self.interrupt.token(self.entry.tool().spec().on_interrupt()))
     }
     fn facts(&self) -> Arc<SessionFacts> {
         Arc::new(self.session.facts())
@@ -57,6 +62,7 @@ impl Host for CallHost {
             self.session.workspace(),
             self.session.seen().clone(),
             self.session.engine().ledger().clone(),
+            Gate::new(self.session.clone(), self.entry.clone(), self.token().clone()),
         ))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {

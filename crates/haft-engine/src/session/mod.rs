@@ -9,6 +9,7 @@ mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
 mod commit; //    changing files: all of them or none
 mod ledger; //    what is being changed right now, for the next start
+mod walk; //      all that lies below a directory
 mod host; //      what stands behind a running call
 mod memory; //    what it knows from one turn to the next
 mod failures; //  mistakes that a model repeats

@@ -323,6 +323,11 @@ impl Session {
         }
     }
 
+    /// Whether it is at home somewhere.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.0.home.as_deref()
+    }
+
     pub(crate) fn seen(&self) -> &Arc<Seen> {
         &self.0.seen
     }

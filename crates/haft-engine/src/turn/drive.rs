@@ -97,7 +97,7 @@ pub(crate) async fn drive(
         }
     }
     let mut results = turn.results();
-    session.engine().settings().budget.fit_turn(&mut results, session.engine().results(), session.id()).await;
+    session.engine().settings().budget.fit_turn(&mut results, &cx.attic()).await;
     results
 }
 

@@ -133,10 +133,39 @@ fn a_name_that_is_not_utf8_is_still_under_the_rule() {
     check("deny Read(**/*.key)", "Read", Effects::reads(path), DENY);
 }
 
+#[track_caller]
+fn withheld(rules: &str, root: &str, path: &str) -> bool {
+    let policy = policy(rules);
+    let withheld = policy.withheld(["Grep", "search"].into_iter(), Path::new(root));
+    withheld.is_some_and(|withheld| withheld.covers(Path::new(path)))
+}
+
 #[test]
 fn searching_leaves_out_what_may_not_be_read() {
-    let policy = policy("deny Read(secrets/**); ask Read(**/*.pem); allow Read(src/**)");
-    assert!(policy.withholds("Grep", Path::new("/w/app/secrets/key")));
-    assert!(policy.withholds("Grep", Path::new("/w/app/a.pem")));
-    assert!(!policy.withholds("Grep", Path::new("/w/app/src/a.rs")));
+    let rules = "deny Read(secrets/**); ask Read(**/*.pem); allow Read(src/**)";
+    assert!(withheld(rules, "/w/app", "/w/app/secrets"));
+    assert!(withheld(rules, "/w/app", "/w/app/secrets/key"));
+    assert!(withheld(rules, "/w/app", "/w/app/a.pem"));
+    assert!(!withheld(rules, "/w/app", "/w/app/src/a.rs"));
+}
+
+#[test]
+fn rules_for_another_name_of_the_tool_count() {
+    assert!(withheld("deny search(secrets/**)", "/w/app", "/w/app/secrets/key"));
+    assert!(!withheld("deny Other(secrets/**)", "/w/app", "/w/app/secrets/key"));
+}
+
+#[test]
+fn without_a_rule_against_reading_nothing_needs_to_be_asked() {
+    let policy = policy("allow Read(**); deny Edit(**); ask Edit");
+    assert!(policy.withheld(["Grep"].into_iter(), Path::new("/w/app")).is_none());
+}
+
+#[test]
+fn who_was_asked_about_a_directory_was_asked_about_what_is_in_it() {
+    let rules = "ask Read(private/**); ask Read(**/*.pem); deny Read(private/never)";
+    assert!(withheld(rules, "/w/app", "/w/app/private/a"));
+    assert!(!withheld(rules, "/w/app/private", "/w/app/private/a"));
+    assert!(withheld(rules, "/w/app/private", "/w/app/private/a.pem"), "of this nobody was asked");
+    assert!(withheld(rules, "/w/app/private", "/w/app/private/never"));
 }

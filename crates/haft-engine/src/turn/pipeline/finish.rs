@@ -48,7 +48,7 @@ pub(crate) async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: 
 pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
     let engine = cx.session.engine();
     let limit = prepared.entry.tool().spec().result_limit();
-    engine.settings().budget.fit(result, limit, engine.results(), cx.session.id()).await;
+    engine.settings().budget.fit(result, limit, &cx.attic()).await;
     record(cx, result).await;
 }
 

@@ -28,7 +28,7 @@ pub use retry::Retry;
 use crate::{
     policy::Decision,
     pool::{Entry, Pool},
-    result::{Meta, ToolResult, refused},
+    result::{Attic, Meta, ToolResult, refused},
     session::{CallHost, Judged, Session},
     turn::{Call, CallFacts, Event, Events, Interrupt, Kernel},
 };
@@ -104,10 +104,15 @@ pub(crate) async fn refuse(cx: CallCx<'_>, mut result: Box<ToolResult>) -> Ended
 impl<'t> CallCx<'t> {
     /// The narrow context that the tool itself gets.
     fn tool_cx(&self, prepared: &Prepared<'_>) -> Cx {
-        let on_interrupt = prepared.entry.tool().spec().on_interrupt();
-        let (session, events) = (self.session.clone(), self.events.clone());
-        let host = CallHost::new(session, events, &prepared.effects, self.interrupt.clone(), on_interrupt);
+        let (session, events, interrupt) =
+            (self.session.clone(), self.events.clone(), self.interrupt.clone());
+        let host = CallHost::new(session, events, prepared.entry, &prepared.effects, interrupt);
         Cx::new(prepared.call.clone(), Arc::new(host))
+    }
+
+    /// Where results go that are too large.
+    pub(crate) fn attic(&self) -> Attic<'t> {
+        Attic { store: self.session.engine().results(), session: self.session.id(), pool: self.pool }
     }
 
     fn judged<'a>(&'a self, prepared: &'a Prepared<'_>, decision: &'a Decision) -> Judged<'a> {

@@ -1,0 +1,183 @@
+//! `Grep`: the lines of files that match a pattern.
+//!
+//! The door walks, each thread searches the files that it is shown, and a shelf keeps what the page will show. All is
+//! looked at, so that the figures are true; but of a file that only has to match, nothing is read past the first match.
+
+mod pattern; //  what is looked for, or what is wrong with it
+mod filter; //   in which files
+mod search; //   a thread that searches
+mod finds; //    what it found in one file
+mod page; //     what of all this is shown, and how
+
+use std::{path::PathBuf, sync::Arc};
+
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Moment, Reply, Spec, Tool, View, Visitor, Walk};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::shown;
+use filter::Filter;
+use page::Page;
+use search::{Pace, Search};
+
+/// Searches the contents of files for a regular expression, and shows which files match, which lines, or how often.
+///
+/// Use it to find where something is defined or used, instead of a shell's grep: it is quick on large trees. The pattern
+/// is in Rust's regex syntax (like most, without look-around and backreferences); to find `{`, `(` or `.` themselves, put
+/// a backslash before them. To find files by their names, use Glob; to read what you found, use Read.
+/// Hidden files, binary files and those that .gitignore names are passed over. The figures are always true, also where
+/// only the first part is shown: go on with `offset`. No match is an answer, not an error.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GrepInput {
+    /// The regular expression. Upper and lower case differ, unless `-i` is set.
+    pattern: String,
+    /// The file or directory to search; the current directory if it is left out.
+    #[serde(default = "here")]
+    path: AbsolutePath,
+    /// Only files whose names fit, such as `*.rs`, `*.{ts,tsx}`, `src/**/*.py` or `!*.min.js`; several with blanks between.
+    glob: Option<String>,
+    /// Only files of this type, such as rust, py, js, ts, go, java, c, cpp, md, json.
+    #[serde(rename = "type")]
+    file_type: Option<String>,
+    /// `files_with_matches` (the default) for the paths, `content` for the lines, `count` for the number in each file.
+    #[serde(default)]
+    output_mode: Mode,
+    /// Do not tell upper from lower case.
+    #[serde(rename = "-i", default)]
+    ignore_case: bool,
+    /// With line numbers; on unless it is set to false. Only for `content`.
+    #[serde(rename = "-n", default = "yes")]
+    numbers: bool,
+    /// So many lines after each match. Only for `content`.
+    #[serde(rename = "-A")]
+    #[schemars(range(max = 100))]
+    after: Option<usize>,
+    /// So many lines before each match. Only for `content`.
+    #[serde(rename = "-B")]
+    #[schemars(range(max = 100))]
+    before: Option<usize>,
+    /// So many lines before and after each match. Only for `content`.
+    #[serde(rename = "-C")]
+    #[schemars(range(max = 100))]
+    around: Option<usize>,
+    /// The pattern may match across lines, and `.` matches a line end.
+    #[serde(default)]
+    multiline: bool,
+    /// Show so many files, or matches for `content`; 250 if it is left out, 0 for all.
+    head_limit: Option<u64>,
+    /// Pass over so many first.
+    #[serde(default)]
+    offset: u64,
+    /// Also files and directories whose names begin with a dot.
+    #[serde(default)]
+    hidden: bool,
+    /// Also files that .gitignore and the like leave out.
+    #[serde(default)]
+    no_ignore: bool,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    FilesWithMatches,
+    Content,
+    Count,
+}
+
+fn here() -> AbsolutePath {
+    PathBuf::from(".").into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+const USUAL_LIMIT: u64 = 250;
+
+pub(crate) struct Grep;
+
+impl Tool for Grep {
+    type Input = GrepInput;
+    const SPEC: Spec = Spec::new("Grep")
+        .toolset("readonly")
+        .aliases(&[
+            "grep",
+            "rg",
+            "ripgrep",
+            "search_files",
+            "fs_grep",
+            "fs_search",
+            "search_content",
+            "grep_search",
+        ])
+        .search_hint("search find text regex pattern content files lines");
+
+    fn validate(&self, input: &GrepInput) -> Result<(), Fault> {
+        pattern::compile(input).and(Filter::new(input, &input.path)).map(drop)
+    }
+
+    fn effects(&self, input: &GrepInput) -> Effects {
+        Effects::reads(&input.path)
+    }
+
+    fn describe(&self, input: &GrepInput) -> String {
+        let what = shown::bytes(input.pattern.as_bytes());
+        format!("Search {} for {what}", shown::path(&input.path))
+    }
+
+    fn view(&self, input: &GrepInput, moment: Moment<'_>) -> Option<View> {
+        match moment {
+            Moment::Progress(progress) => {
+                Some(View::text(format!("{} ({} files so far)", self.describe(input), progress.done)))
+            }
+            _ => None,
+        }
+    }
+
+    async fn call(&self, input: GrepInput, cx: &Cx) -> Result<Reply, Fault> {
+        let cx_inside = cx.clone();
+        cx.blocking(move || search(&input, &cx_inside)).await
+    }
+}
+
+fn search(input: &GrepInput, cx: &Cx) -> Result<Reply, Fault> {
+    let matcher = pattern::compile(input)?;
+    let filter = Arc::new(Filter::new(input, &input.path)?);
+    let pace = Arc::new(Pace::new(cx.clone()));
+    let walk = Walk { hidden: input.hidden || filter.names_hidden(), ignored: input.no_ignore, depth: None };
+    let one = || Search::new(input, matcher.clone(), filter.clone(), pace.clone());
+    let mut crew: Vec<Search> = (0..Walk::crew()).map(|_| one()).collect();
+    let mut visitors: Vec<&mut dyn Visitor> =
+        crew.iter_mut().map(|search| search as &mut dyn Visitor).collect();
+    let walked = cx.files().walk(&input.path, &walk, &mut visitors)?;
+    let page = Page::of(crew, input);
+    Ok(page.reply(input, &shown::prefix(&input.path, &cx.session().cwd), walked))
+}
+
+impl GrepInput {
+    fn before(&self) -> usize {
+        self.before.or(self.around).unwrap_or(0).min(100)
+    }
+
+    fn after(&self) -> usize {
+        self.after.or(self.around).unwrap_or(0).min(100)
+    }
+
+    /// How many are shown.
+    fn limit(&self) -> u64 {
+        match self.head_limit.unwrap_or(USUAL_LIMIT) {
+            0 => u64::MAX,
+            limit => limit,
+        }
+    }
+
+    /// How many must be known to show a page: those before it, too.
+    fn reach(&self) -> u64 {
+        self.limit().saturating_add(self.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -104,7 +104,7 @@ fn unescape(name: &str) -> Option<Vec<u8>> {
     let mut rest = name.strip_prefix("$'")?.strip_suffix('\'')?;
     let mut bytes = Vec::with_capacity(rest.len());
     while let Some(at) = rest.find(['\\', '\'']) {
-        bytes.extend(rest[..at].as_bytes());
+        bytes.extend(&rest.as_bytes()[..at]);
         let escape = rest[at..].strip_prefix('\\')?;
         let kind = escape.chars().next()?;
         rest = &escape[kind.len_utf8()..];

@@ -5,6 +5,7 @@
 
 mod engine; //  a call without a tool
 mod search; //  Grep and Glob against rg and fd
+mod tree; //    the tree that they search
 mod read; //    Read against sed
 mod edit; //    Edit against cp
 mod peers; //   the programs to be compared with
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 
 use crate::{
     haft::{Haft, Profile},
-    repository::{cargo, metadata, succeeds},
+    repository::{cargo, metadata},
 };
 use table::Row;
 
@@ -40,7 +41,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let options = Options::parse(words)?;
     if cfg!(debug_assertions) && options.subjects.contains(&Subject::Search) {
         // Part of it is measured in this process, which therefore has to be as quick as what it measures.
-        let again = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", "bench"]).args(words).status()?;
+        let again = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", "bench"])
+            .args(words)
+            .status()?;
         return Ok(if again.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let mut are_kept = true;

@@ -28,10 +28,16 @@ impl Peer {
             return Ok(Ok(found));
         }
         if !install {
-            return Ok(Err(format!("{program} is not installed; `cargo xtask bench search --install` does it")));
+            return Ok(Err(format!(
+                "{program} is not installed; `cargo xtask bench search --install` does it"
+            )));
         }
         let is_installed = succeeds(cargo(&["install", "--locked", package, "--root"]).arg(&own))?;
-        Ok(if is_installed { Ok(own.join("bin").join(program)) } else { Err(format!("{package} cannot be installed")) })
+        Ok(if is_installed {
+            Ok(own.join("bin").join(program))
+        } else {
+            Err(format!("{package} cannot be installed"))
+        })
     }
 }
 

@@ -31,7 +31,12 @@ pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
     let log = place.join("large.log");
     large_text(&log, LINES)?;
     let page = json!({ "file_path": "large.log", "offset": FIRST, "limit": LAST - FIRST + 1 });
-    Ok(vec![pages(haft, &place, &page, "p"), pages(haft, &place, &page, "p;q"), memory(haft, &place, &page)?, together(haft, &place, &page)?])
+    Ok(vec![
+        pages(haft, &place, &page, "p"),
+        pages(haft, &place, &page, "p;q"),
+        memory(haft, &place, &page)?,
+        together(haft, &place, &page)?,
+    ])
 }
 
 /// Lines of 80 bytes, each another. What is there already stays.
@@ -41,7 +46,11 @@ pub(super) fn large_text(path: &Path, lines: u64) -> Result<()> {
     }
     let mut file = BufWriter::new(File::create(path)?);
     for line in 0..lines {
-        writeln!(file, "{line:010} the quick brown fox jumps over the lazy dog, and once more over {:>3}", line % 997)?;
+        writeln!(
+            file,
+            "{line:010} the quick brown fox jumps over the lazy dog, and once more over {:>3}",
+            line % 997
+        )?;
     }
     file.flush()?;
     ensure!(fs::metadata(path)?.len() == lines * 80, "a line has not 80 bytes");
@@ -55,10 +64,10 @@ fn pages(haft: &Haft, place: &Path, page: &Value, commands: &str) -> Row {
         _ => format!("{FIRST},{LAST}p;{LAST}q"),
     };
     let what = format!("Read, 2,000 lines amid 100 MB: sed -n '{commands}'");
-    let times = race([
-        &mut || timed(&mut haft.command(place, &["call", "Read", &page.to_string()])),
-        &mut || timed(&mut peer("sed", place, &["-n", &script, "large.log"])),
-    ]);
+    let times =
+        race([&mut || timed(&mut haft.command(place, &["call", "Read", &page.to_string()])), &mut || {
+            timed(&mut peer("sed", place, &["-n", &script, "large.log"]))
+        }]);
     Row::race(what, 1.5, times)
 }
 
@@ -80,17 +89,14 @@ fn together(haft: &Haft, place: &Path, page: &Value) -> Result<Row> {
     }
     turn_of(&place.join("one.json"), &inputs[..1])?;
     turn_of(&place.join("six.json"), &inputs)?;
-    let times = race([
-        &mut || timed(&mut haft.command(place, &["turn", "six.json"])),
-        &mut || timed(&mut haft.command(place, &["turn", "one.json"])),
-    ]);
+    let times = race([&mut || timed(&mut haft.command(place, &["turn", "six.json"])), &mut || {
+        timed(&mut haft.command(place, &["turn", "one.json"]))
+    }]);
     Ok(Row::race("6 Reads in a turn: the slowest alone", 1.3, times))
 }
 
 fn turn_of(message: &Path, inputs: &[Value]) -> Result<()> {
-    let call = |(index, input): (usize, &Value)| {
-        json!({ "type": "tool_use", "id": format!("call_{index}"), "name": "Read", "input": input })
-    };
+    let call = |(index, input): (usize, &Value)| json!({ "type": "tool_use", "id": format!("call_{index}"), "name": "Read", "input": input });
     let calls: Value = inputs.iter().enumerate().map(call).collect();
     Ok(fs::write(message, calls.to_string())?)
 }

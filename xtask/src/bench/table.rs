@@ -97,8 +97,11 @@ mod tests {
     #[test]
     fn the_table_says_which_bound_is_kept() {
         let ms = Duration::from_millis;
-        let rows =
-            [Row::times("a", ms(9), ms(10), 1.0), Row::times("b", ms(20), ms(10), 1.5), Row::missing("c", "no rg")];
+        let rows = [
+            Row::times("a", ms(9), ms(10), 1.0),
+            Row::times("b", ms(20), ms(10), 1.5),
+            Row::missing("c", "no rg"),
+        ];
         let text = text(&rows);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].ends_with("9.00 ms    10.00 ms   0.90   1.00  kept"), "{text}");

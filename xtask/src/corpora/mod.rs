@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn the_report_counts_complains_and_says_each_reason_once() {
-        let line = json!({ "id": "x-1", "group": "g", "kind": "k", "input": "a b", "expect": "ask", "why": "" });
+        let line =
+            json!({ "id": "x-1", "group": "g", "kind": "k", "input": "a b", "expect": "ask", "why": "" });
         let case: Case = serde_json::from_value(line).unwrap();
         let mut report = Report::default();
         for answer in [

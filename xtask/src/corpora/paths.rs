@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use haft_engine::{policy::Verdict, result::ToolResult};
-use haft_tool::FaultKind;
+use haft_tool::{FaultKind, shown};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -86,10 +86,9 @@ pub(super) fn judge(haft: &Haft, case: &Case) -> Result<Answer> {
     answer
 }
 
-/// How a model could write a name that no JSON can hold: as it reads it in a listing, or escaped.
+/// How a model could write a name that no JSON can hold: as haft shows it, or with what is no text left out.
 fn spellings(path: &Path) -> Vec<String> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    vec![String::from_utf8_lossy(bytes).into_owned(), bytes.escape_ascii().to_string()]
+    vec![shown(path).to_string(), path.to_string_lossy().into_owned()]
 }
 
 impl Scene<'_> {
@@ -274,7 +273,8 @@ mod tests {
     fn the_swap_happens_after_the_check_and_before_the_use() {
         let stage = Stage::new().unwrap();
         fs::write(stage.filled("{OUT}/f.txt"), "outside").unwrap();
-        let swap = json!({ "create_symlink": stage.filled("{WS}/new.txt"), "to": stage.filled("{OUT}/f.txt") });
+        let swap =
+            json!({ "create_symlink": stage.filled("{WS}/new.txt"), "to": stage.filled("{OUT}/f.txt") });
         let swap = meanwhile("Write", serde_json::from_value(swap).unwrap());
         let session = Session::begin(&stage, &json!({ "allow": ["Edit(**)"] }), Some(swap)).unwrap();
         let read = session.call("Read", json!({ "file_path": "new.txt" }));
@@ -287,6 +287,6 @@ mod tests {
     #[test]
     fn a_name_that_is_not_utf_8_has_two_spellings() {
         let path = Stage::new().unwrap().filled_bytes("ZGVlcC/+/y5rZXk=").unwrap();
-        assert_eq!(spellings(&path), ["deep/\u{fffd}\u{fffd}.key", r"deep/\xfe\xff.key"]);
+        assert_eq!(spellings(&path), [r"deep/$'\xfe\xff.key'", "deep/\u{fffd}\u{fffd}.key"]);
     }
 }

@@ -99,9 +99,9 @@ impl Stage {
             self.root.join(name).into_os_string().into_vec().into_iter().chain(rest.iter().copied()).collect()
         };
         let places = [("{WS}", "ws"), ("{HOME}", "home"), ("{OUT}", "out")];
-        let found = places.iter().find_map(|(mark, name)| {
-            bytes.strip_prefix(mark.as_bytes()).map(|rest| below(name, rest))
-        });
+        let found = places
+            .iter()
+            .find_map(|(mark, name)| bytes.strip_prefix(mark.as_bytes()).map(|rest| below(name, rest)));
         Ok(OsString::from_vec(found.unwrap_or(bytes)).into())
     }
 

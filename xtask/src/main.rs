@@ -21,8 +21,10 @@ const HELP: &str = "\
 The chores of haft.
 
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
+  cargo xtask corpora [--dir DIR] [NAME…]                judges haft by corpora of cases, ../shared/corpora or DIR
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
-  cargo xtask bench [--check]                            benches of the engine against their budgets
+  cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
+  cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, all
   cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {

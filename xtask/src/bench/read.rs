@@ -46,11 +46,8 @@ pub(super) fn large_text(path: &Path, lines: u64) -> Result<()> {
     }
     let mut file = BufWriter::new(File::create(path)?);
     for line in 0..lines {
-        writeln!(
-            file,
-            "{line:010} the quick brown fox jumps over the lazy dog, and once more over {:>3}",
-            line % 997
-        )?;
+        let text = format!("{line:010} the quick brown fox jumps over the lazy dog {}", line % 997);
+        writeln!(file, "{text:.<79}")?;
     }
     file.flush()?;
     ensure!(fs::metadata(path)?.len() == lines * 80, "a line has not 80 bytes");

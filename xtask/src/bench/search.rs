@@ -47,7 +47,11 @@ fn greps() -> [Search; 6] {
             input: with(content("unwrap"), "output_mode", "count".into()),
         },
         Search { what: "alternation", peer: vec!["-n", alternation], input: content(alternation) },
-        Search { what: "any case", peer: vec!["-n", "-i", "deprecated"], input: content("(?i)deprecated") },
+        Search {
+            what: "any case",
+            peer: vec!["-n", "-i", "deprecated"],
+            input: with(content("deprecated"), "-i", true.into()),
+        },
         Search {
             what: "files that match",
             peer: vec!["-l", "HashMap"],
@@ -56,7 +60,7 @@ fn greps() -> [Search; 6] {
         Search {
             what: "2 lines of context",
             peer: vec!["-n", "-C2", "unsafe impl"],
-            input: with(content("unsafe impl"), "context", 2.into()),
+            input: with(content("unsafe impl"), "-C", 2.into()),
         },
     ]
 }

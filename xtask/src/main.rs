@@ -1,12 +1,15 @@
 //! The project's own chores: `cargo xtask` lists them, a file each.
 
-#![expect(clippy::disallowed_methods, reason = "chores start cargo")]
+#![expect(clippy::disallowed_methods, reason = "chores start programs")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who started them")]
 
 mod tidy; //       do the invariants of ARCHITECTURE.md hold?
+mod corpora; //    does haft judge rightly what it must never judge wrongly?
 mod fuzz; //       strangers' bytes against what reads them
-mod bench; //      is the engine as quick as its budgets say?
+mod kill; //       is every file whole if haft is killed at any moment?
+mod bench; //      is haft as quick as its budgets say?
 mod new_tool; //   the file of a new tool, and its two lines
+mod haft; //       the haft binary, as a person starts it
 mod repository; // what is where, and what cargo knows about it
 mod rust_text; //  Rust, as far as chores need to read it
 
@@ -18,8 +21,10 @@ const HELP: &str = "\
 The chores of haft.
 
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
+  cargo xtask corpora [--dir DIR] [NAME…]                judges haft by corpora of cases, ../shared/corpora or DIR
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
-  cargo xtask bench [--check]                            benches of the engine against their budgets
+  cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
+  cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, all
   cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {
@@ -38,9 +43,10 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         ["tidy"] => tidy::run(),
+        ["corpora", options @ ..] => corpora::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
-        ["bench"] => bench::run(false),
-        ["bench", "--check"] => bench::run(true),
+        ["kill", options @ ..] => kill::run(options),
+        ["bench", options @ ..] => bench::run(options),
         ["new-tool", name] => new_tool::run(name),
         _ => bail!("`{}` is no chore\n\n{HELP}", words.join(" ")),
     }

@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
         &["haft-tool", "haft-schema", "haft-engine", "haft-tools", "haft-model", "haft-mcp", "haft"],
     ),
     (TESTKIT, &["haft-tool", "haft-schema", "haft-engine"]),
-    ("xtask", &[]),
+    ("xtask", &["haft-tool", "haft-engine", "haft-tools"]),
 ];
 
 const TESTKIT: &str = "haft-testkit";

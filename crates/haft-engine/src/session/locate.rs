@@ -1,8 +1,10 @@
 //! What a path really is.
 //!
 //! Rules are judged on the real place, so every link on the way is followed here, one component after the other, also
-//! where the last components do not exist yet. Nothing is decided lexically: `d/../x` with `d` a link to `/out` is
-//! `/x`. What cannot be resolved is an error, never the path as it was written.
+//! where components do not exist yet. Nothing that exists is decided lexically: `d/../x` with `d` a link to `/out` is
+//! `/x`. What does not exist has no links in it, so `..` after it is the way back; should a link appear there later,
+//! the door finds another place than the one that was judged. What cannot be resolved is an error, never the path as
+//! it was written.
 
 use std::{
     ffi::OsString,
@@ -38,20 +40,22 @@ pub fn locate(path: &Path) -> io::Result<PathBuf> {
     let mut real = PathBuf::from("/");
     let mut ahead: Vec<Part> = parts(path);
     let mut links = 0;
-    let mut missing = false;
+    // How many of the last components of `real` do not exist.
+    let mut missing = 0_usize;
     while let Some(part) = ahead.pop() {
         match part {
             Part::Root => real = PathBuf::from("/"),
-            Part::Up if missing => {
-                return Err(io::Error::other("`..` follows something that does not exist"));
-            }
             // `real` has no links in it, so its parent is what `..` means.
-            Part::Up => drop(real.pop()),
+            Part::Up => {
+                real.pop();
+                missing = missing.saturating_sub(1);
+            }
+            Part::Name(name) if missing > 0 => {
+                real.push(name);
+                missing += 1;
+            }
             Part::Name(name) => {
                 real.push(&name);
-                if missing {
-                    continue;
-                }
                 match fs::symlink_metadata(&real) {
                     Ok(metadata) if metadata.is_symlink() => {
                         links += 1;
@@ -63,7 +67,7 @@ pub fn locate(path: &Path) -> io::Result<PathBuf> {
                         ahead.extend(parts(&target));
                     }
                     Ok(_) => {}
-                    Err(err) if err.kind() == io::ErrorKind::NotFound => missing = true,
+                    Err(err) if err.kind() == io::ErrorKind::NotFound => missing = 1,
                     Err(err) => return Err(err),
                 }
             }
@@ -135,9 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn a_parent_step_after_what_does_not_exist_leads_back() {
+        check("missing/../x", Ok("ws/x"));
+        check("missing/deeper/../../src/../../secret", Ok("secret"));
+        check("missing/../link/../secret", Ok("out/secret"));
+        check("dangling/../secret", Ok("out/secret"));
+    }
+
+    #[test]
     fn what_cannot_be_resolved_is_an_error() {
         check("loop", Err("too many links"));
-        check("missing/../x", Err("`..` follows something that does not exist"));
         assert!(locate(Path::new("relative")).is_err());
         assert!(locate(Path::new("/etc/hosts/x")).is_err());
     }

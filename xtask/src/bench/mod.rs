@@ -1,0 +1,113 @@
+//! `cargo xtask bench`: is haft as quick as it says?
+//!
+//! The engine is measured against fixed budgets. The tools are measured against programs that do the same work, in the
+//! same run and in turns, so that what disturbs the machine disturbs both; what counts is the shortest time of each.
+
+mod engine; //  a call without a tool
+mod search; //  Grep and Glob against rg and fd
+mod tree; //    the tree that they search
+mod read; //    Read against sed
+mod edit; //    Edit against cp
+mod peers; //   the programs to be compared with
+mod table; //   who took how long, and what was promised
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::{
+    haft::{Haft, Profile},
+    repository::{cargo, metadata},
+};
+use table::Row;
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Engine,
+    Search,
+    Read,
+    Edit,
+}
+
+const ALL: [(&str, Subject); 4] = [
+    ("engine", Subject::Engine),
+    ("search", Subject::Search),
+    ("read", Subject::Read),
+    ("edit", Subject::Edit),
+];
+
+pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
+    let options = Options::parse(words)?;
+    if cfg!(debug_assertions) && options.subjects.contains(&Subject::Search) {
+        // Part of it is measured in this process, which therefore has to be as quick as what it measures.
+        let again = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", "bench"])
+            .args(words)
+            .status()?;
+        return Ok(if again.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let mut are_kept = true;
+    for subject in &options.subjects {
+        are_kept &= match subject {
+            Subject::Engine => engine::run()?,
+            tool => compare(*tool, options.install)?,
+        };
+    }
+    // Only a strict run fails: a busy machine is slow.
+    Ok(if are_kept || !options.strict { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Measures a tool, prints the table, and says whether every bound was kept.
+fn compare(subject: Subject, install: bool) -> Result<bool> {
+    let place = metadata()?.target_directory.join("bench");
+    std::fs::create_dir_all(&place)?;
+    let haft = Haft::build(Profile::Release, place.join("home"))?;
+    let rows = match subject {
+        Subject::Search => search::rows(&haft, &place, install)?,
+        Subject::Read => read::rows(&haft, &place)?,
+        Subject::Edit => edit::rows(&haft, &place)?,
+        Subject::Engine => Vec::new(),
+    };
+    println!("{}", table::text(&rows));
+    Ok(rows.iter().all(Row::is_kept))
+}
+
+/// What the person asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    subjects: Vec<Subject>,
+    strict: bool,
+    install: bool,
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Options> {
+        let mut options = Options { subjects: Vec::new(), strict: false, install: false };
+        for word in words {
+            match (*word, ALL.iter().find(|(name, _)| name == word)) {
+                ("--check", _) => options.strict = true,
+                ("--install", _) => options.install = true,
+                ("all", _) => options.subjects.extend(ALL.map(|(_, subject)| subject)),
+                (_, Some((_, subject))) => options.subjects.push(*subject),
+                (other, None) => bail!("`{other}` is no bench; there are engine, search, read, edit and all"),
+            }
+        }
+        if options.subjects.is_empty() {
+            options.subjects.push(Subject::Engine);
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_is_meant_where_nothing_is_said() {
+        assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
+        assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 4);
+        assert!(Options::parse(&["everything"]).is_err());
+    }
+}

@@ -286,8 +286,8 @@ mod tests {
         a/
         b.txt (6 bytes)
         c.txt (0 bytes)
-        link -> ../out\nside
-        \xff\u{1b}[2J (0 bytes)
+        link -> ../$'out\nside'
+        $'\xff\u001b[2J' (0 bytes)
         "#);
     }
 

@@ -267,7 +267,7 @@ fn names_that_are_not_utf_8_are_shown_escaped() {
     insta::assert_snapshot!(grep_in(&workspace, json!({ "pattern": "needle" })), @r#"
     1 file with matches:
 
-    \xff\n
+    $'\xff\n'
     "#);
 }
 

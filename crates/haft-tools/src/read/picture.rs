@@ -8,8 +8,8 @@ use std::{fmt, io::Cursor};
 use haft_engine::result::size;
 use haft_tool::Block;
 use image::{
-    AnimationDecoder, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits,
-    codecs::{gif::GifDecoder, jpeg::JpegEncoder, webp::WebPDecoder},
+    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits,
+    codecs::{jpeg::JpegEncoder, webp::WebPDecoder},
     imageops::FilterType,
     metadata::Orientation,
 };
@@ -130,13 +130,45 @@ fn unpack(bytes: &[u8], format: ImageFormat) -> Result<(DynamicImage, Orientatio
 
 fn is_animated(bytes: &[u8], format: ImageFormat) -> bool {
     match format {
-        ImageFormat::Gif => GifDecoder::new(Cursor::new(bytes)).is_ok_and(|mut decoder| {
-            decoder.set_limits(limits()).is_ok() && decoder.into_frames().nth(1).is_some()
-        }),
+        ImageFormat::Gif => gif_frames(bytes).nth(1).is_some(),
         ImageFormat::WebP => {
             WebPDecoder::new(Cursor::new(bytes)).is_ok_and(|decoder| decoder.has_animation())
         }
         _ => false,
+    }
+}
+
+/// Where the frames of a GIF begin. Found, not unpacked: a frame may be large.
+fn gif_frames(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let palette = |flags: Option<&u8>| match flags {
+        Some(flags) if flags & 0x80 != 0 => 3 << ((flags & 7) + 1),
+        _ => 0,
+    };
+    let mut at = 13 + palette(bytes.get(10));
+    std::iter::from_fn(move || {
+        loop {
+            let block = at;
+            let kind = bytes.get(block)?;
+            at = match kind {
+                b'!' => after_chunks(bytes, block + 2)?,
+                b',' => after_chunks(bytes, block + 11 + palette(bytes.get(block + 9)))?,
+                _ => return None,
+            };
+            if *kind == b',' {
+                return Some(block);
+            }
+        }
+    })
+}
+
+/// Chunks of a GIF are a length and so many bytes; the last is empty.
+fn after_chunks(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let length = usize::from(*bytes.get(at)?);
+        at += 1 + length;
+        if length == 0 {
+            return Some(at);
+        }
     }
 }
 
@@ -253,6 +285,8 @@ mod tests {
         let picture = Picture::of(out, ImageFormat::Gif).unwrap();
         assert_eq!(picture.words(), "GIF, 8×8 pixels, the first frame of several");
         assert_eq!(picture.format, ImageFormat::Png);
+        let still = packed(&drawn(8, 8), ImageFormat::Gif);
+        assert_eq!(gif_frames(&still).count(), 1);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Haft {
     home: PathBuf,
 }
 
+const STATE: &str = ".local/state";
+
 /// How it is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -44,12 +46,17 @@ impl Haft {
         Haft { home: home.into(), ..self.clone() }
     }
 
+    /// Where it keeps what is too long to be said at once.
+    pub(crate) fn results(&self, session: &str) -> PathBuf {
+        self.home.join(STATE).join("haft/results").join(session)
+    }
+
     /// `haft WORDS`, in a directory. It says nothing unless the caller wants to hear it.
     pub(crate) fn command(&self, directory: &Path, words: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(words).current_dir(directory);
         command.env_clear().envs(env::var_os("PATH").map(|path| ("PATH", path)));
-        command.env("HOME", &self.home).env("XDG_STATE_HOME", self.home.join(".local/state"));
+        command.env("HOME", &self.home).env("XDG_STATE_HOME", self.home.join(STATE));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }

@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -85,22 +85,30 @@ fn globs() -> [Search; 3] {
 pub(super) fn rows(haft: &Haft, place: &Path, install: bool) -> Result<Vec<Row>> {
     let (root, said) = tree(place)?;
     println!("bench search: {said}");
-    let mut rows = match RG.find(install)? {
-        Ok(rg) => grep_rows(haft, &root, &rg)?,
-        Err(why) => vec![Row::missing("Grep", why)],
-    };
+    let mut rows = Vec::new();
+    match RG.find(install)? {
+        Ok(rg) => {
+            let greps = greps();
+            greps.iter().for_each(|search| compare_sets(haft, &root, "Grep", search, &rg));
+            rows.extend(grep_rows(haft, &root, &greps, &rg)?);
+        }
+        Err(why) => rows.push(Row::missing("Grep", why)),
+    }
     match FD.find(install)? {
-        Ok(fd) => rows.extend(globs().iter().map(|search| glob_row(haft, &root, search, &fd))),
+        Ok(fd) => {
+            let globs = globs();
+            globs.iter().for_each(|search| compare_sets(haft, &root, "Glob", search, &fd));
+            rows.extend(globs.iter().map(|search| glob_row(haft, &root, search, &fd)));
+        }
         Err(why) => rows.push(Row::missing("Glob", why)),
     }
     Ok(rows)
 }
 
-fn grep_rows(haft: &Haft, root: &Path, rg: &Path) -> Result<Vec<Row>> {
+fn grep_rows(haft: &Haft, root: &Path, greps: &[Search], rg: &Path) -> Result<Vec<Row>> {
     let inside = Inside::new(root)?;
     let mut rows = Vec::new();
-    for search in greps() {
-        compare_sets(haft, root, "Grep", &search, rg);
+    for search in greps {
         let outside = race([
             &mut || timed(&mut haft.command(root, &["call", "Grep", &search.input.to_string()])),
             &mut || timed(&mut peer(rg, root, &search.peer)),
@@ -115,7 +123,6 @@ fn grep_rows(haft: &Haft, root: &Path, rg: &Path) -> Result<Vec<Row>> {
 }
 
 fn glob_row(haft: &Haft, root: &Path, search: &Search, fd: &Path) -> Row {
-    compare_sets(haft, root, "Glob", search, fd);
     let times = race([
         &mut || timed(&mut haft.command(root, &["call", "Glob", &search.input.to_string()])),
         &mut || timed(&mut peer(fd, root, &search.peer)),
@@ -175,25 +182,57 @@ fn sets(haft: &Haft, root: &Path, tool: &str, search: &Search, program: &Path) -
     let (mut input, mut words) = (search.input.clone(), search.peer.clone());
     if tool == "Grep" {
         input["output_mode"] = "files_with_matches".into();
+        words.retain(|word| !["-n", "-c", "-C2"].contains(word));
         words.insert(0, "-l");
     }
-    // All of it, not only what a model would be shown.
-    let limits = root.with_file_name("limits.toml");
-    fs::write(&limits, "[limits]\nresult_bytes = 1000000000\nturn_bytes = 1000000000\n")?;
-    let call = ["call", tool, &input.to_string(), "--config", &limits.to_string_lossy()];
-    Ok((files(root, &mut haft.command(root, &call))?, files(root, &mut peer(program, root, &words))?))
+    let theirs = said(&mut peer(program, root, &words))?;
+    Ok((names(root, &all_said(haft, root, tool, &input)?), names(root, &theirs)))
 }
 
-/// The files that a program names, a line each.
-fn files(root: &Path, command: &mut Command) -> Result<Names> {
+/// What a call says in all: what a model is shown at once, and what is kept because it is too long for that.
+fn all_said(haft: &Haft, root: &Path, tool: &str, input: &Value) -> Result<String> {
+    const SESSION: &str = "compare";
+    let kept = haft.results(SESSION);
+    if kept.exists() {
+        fs::remove_dir_all(&kept)?;
+    }
+    let mut text = said(&mut haft.command(root, &["call", tool, &input.to_string(), "--session", SESSION]))?;
+    if kept.exists() {
+        for entry in fs::read_dir(&kept)? {
+            text.push('\n');
+            text += &fs::read_to_string(entry?.path())?;
+        }
+    }
+    Ok(text)
+}
+
+fn said(command: &mut Command) -> Result<String> {
     let output = command.stdout(Stdio::piped()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "{}: {}", output.status, text.lines().next().unwrap_or_default());
+    Ok(text)
+}
+
+/// The files that a text names, a line each.
+fn names(root: &Path, text: &str) -> Names {
     let from_root = |line: &str| {
         let path = Path::new(line);
         path.strip_prefix(root).or_else(|_| path.strip_prefix(".")).unwrap_or(path).to_owned()
     };
-    let named =
-        text.lines().map(from_root).filter(|path| !path.as_os_str().is_empty() && root.join(path).is_file());
-    Ok(named.map(|path| path.to_string_lossy().into_owned()).collect())
+    let is_file = |path: &PathBuf| !path.as_os_str().is_empty() && root.join(path).is_file();
+    text.lines().map(from_root).filter(is_file).map(|path| path.to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_names_the_files_that_are_there() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a.rs"), "").unwrap();
+        fs::write(root.path().join("b.rs"), "").unwrap();
+        let text = format!("2 files:\n./a.rs\n{}/b.rs\nc.rs\n", root.path().display());
+        assert_eq!(names(root.path(), &text), Names::from(["a.rs".to_owned(), "b.rs".to_owned()]));
+    }
 }

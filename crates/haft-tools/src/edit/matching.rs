@@ -153,7 +153,7 @@ impl<'a> LineCounter<'a> {
 }
 
 fn count_newlines(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte == b'\n').count()
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// The passage as it is written.

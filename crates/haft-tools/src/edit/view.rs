@@ -122,6 +122,6 @@ impl View {
 
 /// Where `needle` stands in `text`, overlapping places too, from `from` on.
 pub(super) fn find_from(text: &str, needle: &str, from: usize) -> Option<Range<usize>> {
-    let at = from + text.get(from..)?.find(needle)?;
+    let at = from + memchr::memmem::find(text.get(from..)?.as_bytes(), needle.as_bytes())?;
     Some(at..at + needle.len())
 }

@@ -11,7 +11,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-engine", &["haft-tool", "haft-schema"]),
-    ("haft-tools", &["haft-tool", "haft-engine"]),
+    ("haft-tools", &["haft-tool", "haft-schema", "haft-engine"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-engine"]),
     ("haft", &["haft-tool", "haft-schema", "haft-engine", "haft-tools", "haft-model", "haft-mcp"]),

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    shelf::{Shelf, Thing},
+    shelf::{Shelf, Thing, in_order},
     shown::{self, count},
 };
 
@@ -227,8 +227,7 @@ impl GlobInput {
 
 fn reply(crew: Vec<Finder>, input: &GlobInput, prefix: &str, walked: Walked) -> Reply {
     let total: u64 = crew.iter().map(|finder| finder.total).sum();
-    let mut files: Vec<File> = crew.into_iter().flat_map(|finder| finder.shelf.into_things()).collect();
-    files.sort_unstable();
+    let files = in_order(crew.into_iter().map(|finder| finder.shelf));
     let skipped = usize::try_from(input.offset).unwrap_or(usize::MAX);
     let limit = usize::try_from(input.limit()).unwrap_or(usize::MAX);
     let mut text = String::with_capacity(

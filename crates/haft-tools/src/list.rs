@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    shelf::{Shelf, Thing},
+    shelf::{Shelf, Thing, in_order},
     shown::{self, count},
 };
 
@@ -160,8 +160,7 @@ fn about(found: &dyn Found) -> String {
 
 fn reply(crew: Vec<Lister>, walked: Walked) -> Reply {
     let total: u64 = crew.iter().map(|lister| lister.total).sum();
-    let mut entries: Vec<Entry> = crew.into_iter().flat_map(|lister| lister.shelf.into_things()).collect();
-    entries.sort_unstable();
+    let mut entries = in_order(crew.into_iter().map(|lister| lister.shelf));
     entries.truncate(usize::try_from(MOST_ENTRIES).unwrap_or(usize::MAX));
     let mut text = tree(&entries);
     let hidden = total.saturating_sub(entries.len() as u64);

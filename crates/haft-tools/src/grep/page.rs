@@ -9,7 +9,10 @@ use super::{
     finds::{Finds, LineKind},
     search::{Search, Tally},
 };
-use crate::shown::{self, count};
+use crate::{
+    shelf::in_order,
+    shown::{self, count},
+};
 
 /// A person sees so many lines of it.
 const MOST_DRAWN: usize = 30;
@@ -23,14 +26,13 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn of(crew: Vec<Search>, input: &GrepInput) -> Page {
         let mut tally = Tally::default();
-        let (mut finds, mut room) = (Vec::new(), input.reach());
-        for search in crew {
+        let mut room = input.reach();
+        for search in &crew {
             tally.add(&search.tally);
             // A thread that had to let go of something knows nothing of what comes behind.
             room = room.min(search.shelf.room());
-            finds.extend(search.shelf.into_things());
         }
-        finds.sort_unstable();
+        let finds = in_order(crew.into_iter().map(|search| search.shelf));
         Page { finds, tally }.within(room)
     }
 

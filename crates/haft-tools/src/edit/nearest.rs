@@ -60,7 +60,7 @@ fn window<'a>(text: &'a str, old: &str) -> (&'a str, usize) {
     let start = text.floor_char_boundary(at.saturating_sub(MOST_BYTES / 2));
     let start = text[..start].rfind('\n').map_or(0, |end| end + 1);
     let end = text.floor_char_boundary(start + MOST_BYTES);
-    (&text[start..end], memchr::memchr_iter(b'\n', text[..start].as_bytes()).count())
+    (&text[start..end], memchr::memchr_iter(b'\n', &text.as_bytes()[..start]).count())
 }
 
 /// The words of a text, those first that say most.

@@ -37,6 +37,11 @@ impl<'a> Reindent<'a> {
         (!shifts.is_empty()).then_some(Reindent { pairs, shifts, has_tabs })
     }
 
+    /// Whether the file stands further left or right than the model wrote it.
+    pub(super) fn moves(&self) -> bool {
+        self.shifts.iter().any(|shift| shift.columns != 0)
+    }
+
     /// An indentation of the new lines as the file would have it.
     pub(super) fn apply(&self, written: &str) -> Option<String> {
         if let Some(seen) = the_only(self.pairs.iter().filter(|pair| pair.0 == written).map(|pair| pair.1)) {

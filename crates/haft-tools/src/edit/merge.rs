@@ -60,6 +60,9 @@ impl<'a> Merge<'a> {
                 DiffTag::Equal => (0..old.len()).map(Some).collect(),
                 _ => twins(&self.old[old.clone()], &self.new[new.clone()]),
             };
+            if tag == DiffTag::Insert && new.len() == 1 && self.is_adrift(new.start) {
+                return None;
+            }
             for (at, twin) in new.zip(twins) {
                 let twin = twin.map(|twin| old.start + twin);
                 match twin {
@@ -74,6 +77,15 @@ impl<'a> Merge<'a> {
             }
         }
         Some(text)
+    }
+
+    /// Whether a lone new line stands at the left margin of a shifted passage, before a blank line: it may belong to what
+    /// is above it or to the margin of the file, and a wrong guess would not be seen.
+    fn is_adrift(&self, at: usize) -> bool {
+        let new = self.new[at];
+        let is_moved = self.reindent.as_ref().is_some_and(Reindent::moves);
+        let is_at_margin = indent::of(new).is_empty() && !is_blank(new);
+        is_moved && is_at_margin && self.new.get(at + 1).is_some_and(|below| is_blank(below))
     }
 
     fn added(&self, new: &str) -> Option<String> {

@@ -163,6 +163,10 @@ fn indentation_that_is_not_one_shift_is_refused() {
     check_refused("if a:\n    b\n    c\n", "if a:\n    b\nc", "x", NOT_THERE);
     // The new line would have to stand left of the margin.
     check_refused("a\nb\n", "  a\n  b", "  a\nb", NOT_THERE);
+    // Nothing below the new line says that it moves with the rest.
+    let (text, old) = ("    if a:\n        b\n\n    c\n", "if a:\n    b\n\nc");
+    check_refused(text, old, "if a:\n    b\nnew\n\nc", NOT_THERE);
+    check(text, old, "if a:\n    b\n\nnew\nc", "    if a:\n        b\n\n    new\n    c\n");
     // Nothing tells how wide a tab is.
     check_refused("a\nb\n\tc\n", "  a\n  b", "  a\n    b", NOT_THERE);
 }

@@ -27,6 +27,11 @@ impl AbsolutePath {
     /// The marker in a schema by which the engine finds path fields. It is taken out before a model sees the schema.
     pub const FORMAT: &str = "haft-path";
 
+    /// Where relative paths begin: the `serde` default of a field that may be left out.
+    pub fn here() -> AbsolutePath {
+        AbsolutePath(PathBuf::from("."))
+    }
+
     /// The path, taken out.
     pub fn into_path_buf(self) -> PathBuf {
         self.0

@@ -5,6 +5,8 @@ use std::{fmt::Write, path::Path, time::Duration};
 use haft_tool::{View, shown};
 use similar::{ChangeTag, TextDiff};
 
+use crate::shown::count;
+
 /// A diff of more than this helps nobody.
 pub(crate) const MOST_SHOWN: usize = 1024 * 1024;
 
@@ -69,8 +71,11 @@ pub(crate) fn summary(old: &str, new: &str) -> Option<String> {
         return None;
     }
     let Tally { added, removed } = tally(old, new);
-    let mut summary =
-        format!("takes {} away (-) and adds {} (+):", counted(removed, "line"), counted(added, "line"));
+    let mut summary = format!(
+        "takes {} away (-) and adds {} (+):",
+        count(removed as u64, "line"),
+        count(added as u64, "line")
+    );
     let changes = compare(old, new);
     let changed = changes.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
     for change in changed.take(MOST_LINES) {
@@ -81,15 +86,9 @@ pub(crate) fn summary(old: &str, new: &str) -> Option<String> {
         let _ = write!(summary, "\n{}{}{cut}", change.tag(), &line[..end]);
     }
     if let Some(more @ 1..) = (added + removed).checked_sub(MOST_LINES) {
-        let _ = write!(summary, "\n… and {}", counted(more, "more line"));
+        let _ = write!(summary, "\n… and {}", count(more as u64, "more line"));
     }
     Some(summary)
-}
-
-/// `1 line`, `2 lines`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 #[cfg(test)]

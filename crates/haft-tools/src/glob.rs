@@ -31,7 +31,7 @@ pub(crate) struct GlobInput {
     /// The pattern.
     pattern: String,
     /// The directory to look in; the current one if it is left out.
-    #[serde(default = "here")]
+    #[serde(default = "AbsolutePath::here")]
     path: AbsolutePath,
     /// Show so many files; 250 if it is left out, 0 for all.
     head_limit: Option<u64>,
@@ -44,10 +44,6 @@ pub(crate) struct GlobInput {
     /// Also files that .gitignore and the like leave out.
     #[serde(default)]
     no_ignore: bool,
-}
-
-fn here() -> AbsolutePath {
-    PathBuf::from(".").into()
 }
 
 const USUAL_LIMIT: u64 = 250;

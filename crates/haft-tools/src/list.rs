@@ -1,10 +1,6 @@
 //! `List`: what is in a directory.
 
-use std::{
-    fmt::Write,
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write, os::unix::ffi::OsStrExt, path::Path};
 
 use haft_tool::{
     AbsolutePath, Cx, Effects, Fault, Flow, Found, Kind, Reply, Spec, Tool, Visitor, Walk, Walked,
@@ -27,7 +23,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListInput {
     /// The directory; the current one if it is left out.
-    #[serde(default = "here")]
+    #[serde(default = "AbsolutePath::here")]
     path: AbsolutePath,
     /// How many levels to show; 1 if it is left out.
     #[schemars(range(min = 1, max = 10))]
@@ -35,10 +31,6 @@ pub(crate) struct ListInput {
     /// Also what .gitignore and the like leave out.
     #[serde(default)]
     ignored: bool,
-}
-
-fn here() -> AbsolutePath {
-    PathBuf::from(".").into()
 }
 
 const MOST_ENTRIES: u64 = 1_000;

@@ -32,7 +32,7 @@ impl Tool for Stat {
     }
 
     fn describe(&self, input: &StatInput) -> String {
-        format!("Look at {}", input.path.display())
+        format!("Look at {}", input.path.shown())
     }
 
     async fn call(&self, input: StatInput, cx: &Cx) -> Result<Reply, Fault> {

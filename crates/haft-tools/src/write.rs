@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    diff::{MOST_SHOWN, counted, diff, summary},
+    diff::{MOST_SHOWN, diff, summary},
+    shown::count,
     text::{Form, MARK, NotText, Text, decode},
 };
 
@@ -41,7 +42,7 @@ impl Tool for Write {
     }
 
     fn describe(&self, input: &WriteInput) -> String {
-        let lines = counted(input.content.lines().count(), "line");
+        let lines = count(input.content.lines().count() as u64, "line");
         format!("Write {} ({lines})", shown(&input.file_path))
     }
 
@@ -151,8 +152,8 @@ impl Before {
             Some(old) if old == content => "left as it was",
             _ => "replaced",
         };
-        let lines = counted(content.lines().count(), "line");
-        let mut text = format!("{verb} {}: {lines}, {}", shown(path), counted(bytes, "byte"));
+        let lines = count(content.lines().count() as u64, "line");
+        let mut text = format!("{verb} {}: {lines}, {}", shown(path), count(bytes as u64, "byte"));
         if !self.form.is_utf8() {
             text.push_str(&format!("\n(written as {}, as the file was)", self.form.name()));
         }

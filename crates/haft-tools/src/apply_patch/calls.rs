@@ -226,7 +226,7 @@ fn a_person_sees_what_is_to_be_done_and_why_it_was_not() {
     Patch 3 files: src/a.rs, new/b.rs (new), old.txt (deleted) (refused): the user said no
     ");
     let moved = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** End Patch";
-    let input = ApplyPatchInput { patch: moved.to_owned(), cwd: super::here() };
+    let input = ApplyPatchInput { patch: moved.to_owned(), cwd: haft_tool::AbsolutePath::here() };
     assert_eq!(ApplyPatch.describe(&input), "Patch 1 file: a → b");
 }
 

@@ -27,7 +27,7 @@ use self::{
     parse::{FilePatch, Patch},
     plan::Plan,
 };
-use crate::diff::counted;
+use crate::shown::count;
 
 /// Applies a patch to one or more files: all of it, or none if a part does not fit.
 ///
@@ -53,12 +53,8 @@ pub(crate) struct ApplyPatchInput {
     /// The patch.
     patch: String,
     /// The directory that the names in the patch start from; the current one if it is left out.
-    #[serde(default = "here")]
+    #[serde(default = "AbsolutePath::here")]
     cwd: AbsolutePath,
-}
-
-fn here() -> AbsolutePath {
-    PathBuf::from(".").into()
 }
 
 impl ApplyPatchInput {
@@ -120,7 +116,7 @@ fn described(patch: &Patch<'_>) -> String {
     if let Some(more @ 1..) = patch.files.len().checked_sub(MOST_NAMES) {
         names.push(format!("and {more} more"));
     }
-    format!("Patch {}: {}", counted(patch.files.len(), "file"), names.join(", "))
+    format!("Patch {}: {}", count(patch.files.len() as u64, "file"), names.join(", "))
 }
 
 fn named(file: &FilePatch<'_>) -> String {
@@ -172,7 +168,7 @@ fn all_in_one(mut faults: Vec<Fault>) -> Fault {
         }
         return fault;
     }
-    let mut message = format!("nothing was changed; {}:", counted(faults.len(), "problem"));
+    let mut message = format!("nothing was changed; {}:", count(faults.len() as u64, "problem"));
     for fault in faults.iter().take(MOST_PROBLEMS) {
         message.push_str(&format!("\n- {fault}"));
     }
@@ -183,7 +179,7 @@ fn all_in_one(mut faults: Vec<Fault>) -> Fault {
 }
 
 fn reply(plans: &[Plan], has_modes: bool) -> Reply {
-    let mut text = format!("patched {}", counted(plans.len(), "file"));
+    let mut text = format!("patched {}", count(plans.len() as u64, "file"));
     for plan in plans {
         text.push_str(&format!("\n{plan}"));
     }

@@ -16,8 +16,9 @@ use super::{
     search::Numbers,
 };
 use crate::{
-    diff::{MOST_SHOWN, Tally, counted, diff, tally},
+    diff::{MOST_SHOWN, Tally, diff, tally},
     edit::Loosening,
+    shown::count,
     stored::{self, Stored},
     text::{MARK, decode},
 };
@@ -87,7 +88,7 @@ impl Plan {
         if !hunks.is_empty() {
             let left = apply(&gone, hunks, Numbers::Hold).map_err(|misfits| faults(&path, &misfits))?.text;
             if !left.trim_start_matches(MARK).is_empty() {
-                let left = counted(left.lines().count(), "line");
+                let left = count(left.lines().count() as u64, "line");
                 let problem = format!("{}: the file has {left} that the patch does not show", shown(&path));
                 return Err(vec![Fault::rejected(problem)]);
             }
@@ -165,7 +166,7 @@ impl fmt::Display for Plan {
         let path = shown(&self.path);
         let Tally { added, removed } = tally(self.before(), &self.after);
         match &self.deed {
-            Deed::Create => write!(f, "created {path} ({})", counted(added, "line"))?,
+            Deed::Create => write!(f, "created {path} ({})", count(added as u64, "line"))?,
             Deed::Change => write!(f, "changed {path} (+{added} -{removed})")?,
             Deed::Remove => write!(f, "deleted {path}")?,
             Deed::Move { to, .. } => write!(f, "moved {path} to {} (+{added} -{removed})", shown(to))?,

@@ -9,7 +9,7 @@ mod search; //   a thread that searches
 mod finds; //    what it found in one file
 mod page; //     what of all this is shown, and how
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use haft_tool::{AbsolutePath, Cx, Effects, Fault, Moment, Reply, Spec, Tool, View, Visitor, Walk};
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub(crate) struct GrepInput {
     /// The regular expression. Upper and lower case differ, unless `-i` is set.
     pattern: String,
     /// The file or directory to search; the current directory if it is left out.
-    #[serde(default = "here")]
+    #[serde(default = "AbsolutePath::here")]
     path: AbsolutePath,
     /// Only files whose names fit, such as `*.rs`, `*.{ts,tsx}`, `src/**/*.py` or `!*.min.js`; several with blanks between.
     glob: Option<String>,
@@ -84,10 +84,6 @@ enum Mode {
     FilesWithMatches,
     Content,
     Count,
-}
-
-fn here() -> AbsolutePath {
-    PathBuf::from(".").into()
 }
 
 fn yes() -> bool {

@@ -16,7 +16,10 @@ fuzz_target!(|bytes: &[u8]| {
         Ok((edited, places)) => {
             assert_ne!(edited, text, "an edit changes something");
             assert!(!places.is_empty() && (all || places.len() == 1), "{places:?}");
-            assert!(places.is_sorted() && places[places.len() - 1] <= edited.split('\n').count(), "{places:?}");
+            assert!(
+                places.is_sorted() && places[places.len() - 1] <= edited.split('\n').count(),
+                "{places:?}"
+            );
             head_is_untouched(text, &edited, places[0]);
             if !all {
                 tail_is_untouched(text, &edited, places[0], old);
@@ -30,7 +33,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// The lines above the first place.
 fn head_is_untouched(text: &str, edited: &str, place: usize) {
-    let above = |text: &'_ str| -> Vec<String> { text.split('\n').take(place - 1).map(str::to_owned).collect() };
+    let above =
+        |text: &'_ str| -> Vec<String> { text.split('\n').take(place - 1).map(str::to_owned).collect() };
     assert_eq!(above(text), above(edited));
 }
 

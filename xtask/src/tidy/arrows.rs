@@ -7,20 +7,33 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-engine", &["haft-tool", "haft-schema"]),
-    ("haft-tools", &["haft-tool", "haft-schema", "haft-engine"]),
+    ("haft-shell", &["haft-tool"]),
+    ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-engine"]),
-    ("haft", &["haft-tool", "haft-schema", "haft-engine", "haft-tools", "haft-model", "haft-mcp"]),
+    (
+        "haft",
+        &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools", "haft-model", "haft-mcp"],
+    ),
     (
         "haft-cli",
-        &["haft-tool", "haft-schema", "haft-engine", "haft-tools", "haft-model", "haft-mcp", "haft"],
+        &[
+            "haft-tool",
+            "haft-schema",
+            "haft-engine",
+            "haft-shell",
+            "haft-tools",
+            "haft-model",
+            "haft-mcp",
+            "haft",
+        ],
     ),
     (TESTKIT, &["haft-tool", "haft-schema", "haft-engine"]),
-    ("xtask", &["haft-tool", "haft-engine", "haft-tools"]),
+    ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-tools"]),
 ];
 
 const TESTKIT: &str = "haft-testkit";

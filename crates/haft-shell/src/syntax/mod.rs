@@ -1,0 +1,5 @@
+//! Text to tree.
+
+mod tree;
+
+pub use tree::*;

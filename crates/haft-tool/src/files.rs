@@ -5,6 +5,7 @@
 
 use std::{
     fs::{File, Metadata},
+    ops::Range,
     os::unix::fs::MetadataExt,
     path::Path,
 };
@@ -46,7 +47,7 @@ pub trait Files: Send + Sync {
 }
 
 /// A change of one file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum FileChange<'a> {
     /// The file holds this from now on. It is made, with its parents, if it is not there; mode and owner stay.
     Write {
@@ -54,6 +55,15 @@ pub enum FileChange<'a> {
         path: &'a Path,
         /// All that it is to hold.
         content: &'a [u8],
+    },
+    /// The file holds these pieces from now on. For a small change of a large file: what stays is not brought into memory.
+    Splice {
+        /// Which file.
+        path: &'a Path,
+        /// The file as it was opened here. If it is changed before all is done, nothing is.
+        was: &'a File,
+        /// What it is to hold, in this order.
+        pieces: &'a [Piece<'a>],
     },
     /// The file is no longer there.
     Remove {
@@ -66,9 +76,20 @@ impl<'a> FileChange<'a> {
     /// Which file.
     pub fn path(&self) -> &'a Path {
         match self {
-            FileChange::Write { path, .. } | FileChange::Remove { path } => path,
+            FileChange::Write { path, .. }
+            | FileChange::Splice { path, .. }
+            | FileChange::Remove { path } => path,
         }
     }
+}
+
+/// A piece of what a file is to hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// These bytes of what it holds already.
+    Same(Range<u64>),
+    /// These.
+    New(&'a [u8]),
 }
 
 /// By what a file is recognised as unchanged, without reading it.

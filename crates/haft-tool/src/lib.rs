@@ -60,7 +60,7 @@ pub use effects::{
     Access, Class, CommandEffect, Effects, HostEffect, PathEffect, Reversal, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
-pub use files::{FileChange, Files, Sight, Stamp};
+pub use files::{FileChange, Files, Piece, Sight, Stamp};
 pub use path::{AbsolutePath, PathBase};
 pub use reply::{Action, Block, Change, Reply};
 pub use schema::Schema;

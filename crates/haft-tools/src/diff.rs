@@ -14,11 +14,38 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The change as a unified diff; of large texts only that they changed.
 pub(crate) fn diff(path: &Path, old: &str, new: &str) -> View {
+    diff_below(path, 0, old, new)
+}
+
+/// The same for a part of a file before which there are so many lines.
+pub(crate) fn diff_below(path: &Path, lines: usize, old: &str, new: &str) -> View {
     if is_large(old, new) {
         return View::Text(format!("{}: {} → {} bytes", shown(path), old.len(), new.len()));
     }
-    let unified = compare(old, new).unified_diff().context_radius(3).to_string();
+    let mut unified = String::new();
+    for hunk in compare(old, new).unified_diff().context_radius(3).iter_hunks() {
+        let text = hunk.to_string();
+        let (header, body) = text.split_once('\n').unwrap_or((&text, ""));
+        // Writing to a String cannot fail.
+        let _ = writeln!(unified, "{}", moved_down(header, lines));
+        unified.push_str(body);
+    }
     View::Diff { path: shown(path).to_string(), unified }
+}
+
+/// `@@ -1,4 +1,5 @@` with other line numbers.
+fn moved_down(header: &str, lines: usize) -> String {
+    let moved = |word: &str| {
+        let (side, rest) = word.split_at_checked(1)?;
+        let (line, count) = rest.split_once(',').map_or((rest, None), |(line, count)| (line, Some(count)));
+        let line = line.parse::<usize>().ok()? + lines;
+        matches!(side, "-" | "+").then(|| match count {
+            Some(count) => format!("{side}{line},{count}"),
+            None => format!("{side}{line}"),
+        })
+    };
+    let words = header.split(' ').map(|word| moved(word).unwrap_or_else(|| word.to_owned()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn is_large(old: &str, new: &str) -> bool {

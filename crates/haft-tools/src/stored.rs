@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fs::File, io::Read as _, path::Path};
 
-use haft_tool::{Fault, Files, Sight, Stamp, shown};
+use haft_tool::{Fault, FileChange, Files, Sight, Stamp, shown};
 
 use crate::text::{Form, Text, decode};
 
@@ -10,6 +10,12 @@ pub(crate) struct Stored {
     /// What is in it now.
     pub(crate) text: String,
     form: Form,
+    /// What a change of it stands on.
+    pub(crate) footing: Footing,
+}
+
+/// What a change stands on: the state of a file in which its passage was found.
+pub(crate) struct Footing {
     /// The state that was read.
     now: Stamp,
     /// What the session knows.
@@ -25,12 +31,7 @@ impl Stored {
         let (bytes, now) = bytes(file, path)?;
         let Text { content, form } =
             decode(bytes).map_err(|err| Fault::failed(format!("cannot edit {}: {err}", shown(path))))?;
-        Ok(Stored { text: content, form, now, seen })
-    }
-
-    /// Whether it has changed since the session saw it.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.seen.stamp != self.now
+        Ok(Stored { text: content, form, footing: Footing { now, seen } })
     }
 
     /// The bytes of a new text, in the encoding that the file has.
@@ -38,6 +39,28 @@ impl Stored {
         self.form.encode(text).map_err(|err| {
             Fault::rejected(format!("cannot write {}: {err}; nothing was written", shown(path)))
         })
+    }
+}
+
+impl Footing {
+    /// For a file in this state, if the session has seen it in some.
+    pub(crate) fn find(files: &dyn Files, path: &Path, now: Stamp) -> Result<Footing, Fault> {
+        Ok(Footing { now, seen: seen(files, path)? })
+    }
+
+    /// Whether it has changed since the session saw it.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.seen.stamp != self.now
+    }
+
+    /// Makes a change for which what is there now has been looked at.
+    pub(crate) fn change(&self, files: &dyn Files, change: &FileChange<'_>) -> Result<(), Fault> {
+        self.stand_on_it(files, change.path())?;
+        if let Err(fault) = files.change(std::slice::from_ref(change)) {
+            self.step_off(files, change.path())?;
+            return Err(fault);
+        }
+        Ok(())
     }
 
     /// Notes that the change stands on what is there now, for its passage was found there.

@@ -64,7 +64,7 @@ impl fmt::Display for Unwritable {
 }
 
 /// How much of a file tells its encoding.
-const ENOUGH: usize = 64 * 1024;
+pub(crate) const ENOUGH: usize = 64 * 1024;
 
 impl Form {
     pub(crate) const UTF_8: Form = Form(UTF_8);

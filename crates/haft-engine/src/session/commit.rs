@@ -9,10 +9,12 @@ use std::{
     collections::HashSet,
     ffi::{OsStr, OsString},
     fs::{File, Metadata},
-    io::{self, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
+use haft_tool::{Piece, Stamp};
 use rustix::{
     fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid},
     io::Errno,
@@ -27,7 +29,22 @@ use super::{
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fate<'a> {
     Holds(&'a [u8]),
+    Splices(&'a File, &'a [Piece<'a>]),
     Gone,
+}
+
+impl Fate<'_> {
+    fn is_gone(self) -> bool {
+        matches!(self, Fate::Gone)
+    }
+
+    fn write_to(self, file: &mut File) -> io::Result<()> {
+        match self {
+            Fate::Holds(content) => file.write_all(content),
+            Fate::Splices(was, pieces) => splice(was, pieces, file),
+            Fate::Gone => Ok(()),
+        }
+    }
 }
 
 /// Makes all of these changes, or none. Gives what is there now, in the same order. The mode and, where the system
@@ -61,7 +78,7 @@ fn prepare(steps: &mut [Step<'_>], record: &mut Record) -> Result<(), (usize, io
     }
     // One rename is one step by itself.
     if let [step] = steps
-        && matches!(step.fate, Fate::Holds(_))
+        && !step.fate.is_gone()
     {
         return Ok(());
     }
@@ -104,12 +121,13 @@ impl<'a> Step<'a> {
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(io::ErrorKind::IsADirectory.into());
         };
-        let directory = match fate {
-            Fate::Holds(_) => make_directory(parent)?,
-            Fate::Gone => open(parent, OFlags::RDONLY | OFlags::DIRECTORY)?,
+        let directory = if fate.is_gone() {
+            open(parent, OFlags::RDONLY | OFlags::DIRECTORY)?
+        } else {
+            make_directory(parent)?
         };
         let old = regular(&directory, name)?;
-        if old.is_none() && matches!(fate, Fate::Gone) {
+        if old.is_none() && !matches!(fate, Fate::Holds(_)) {
             return Err(io::ErrorKind::NotFound.into());
         }
         let staged = format!("{STAGED_PREFIX}{:016x}", fastrand::u64(..));
@@ -139,12 +157,14 @@ impl<'a> Step<'a> {
 
     /// Writes the new content under its own name.
     fn stage(&mut self) -> io::Result<()> {
-        let Fate::Holds(content) = self.fate else { return Ok(()) };
+        if self.fate.is_gone() {
+            return Ok(());
+        }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file gets what the umask leaves; an old one's content is nobody's business until it has its mode.
         let mode = Mode::from_raw_mode(if self.old.is_none() { 0o666 } else { 0o600 });
         let mut file = File::from(fs::openat(&self.directory, &self.staged, flags, mode)?);
-        file.write_all(content)?;
+        self.fate.write_to(&mut file)?;
         if let Some(old) = self.old {
             // Not ours to give away in general: then the file becomes ours, as it does with most editors.
             let _ = fs::fchown(&file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
@@ -159,7 +179,7 @@ impl<'a> Step<'a> {
 
     /// A second name for what is there. What is removed gets it instead of its own.
     fn keep_old(&mut self) -> io::Result<()> {
-        if self.old.is_some() && matches!(self.fate, Fate::Holds(_)) {
+        if self.old.is_some() && !self.fate.is_gone() {
             fs::linkat(&self.directory, &self.name, &self.directory, &self.kept, AtFlags::empty())?;
             self.is_kept = true;
         }
@@ -167,12 +187,11 @@ impl<'a> Step<'a> {
     }
 
     fn exchange(&mut self) -> io::Result<()> {
-        match self.fate {
-            Fate::Holds(_) => fs::renameat(&self.directory, &self.staged, &self.directory, &self.name)?,
-            Fate::Gone => {
-                fs::renameat(&self.directory, &self.name, &self.directory, &self.kept)?;
-                self.is_kept = true;
-            }
+        if self.fate.is_gone() {
+            fs::renameat(&self.directory, &self.name, &self.directory, &self.kept)?;
+            self.is_kept = true;
+        } else {
+            fs::renameat(&self.directory, &self.staged, &self.directory, &self.name)?;
         }
         self.is_exchanged = true;
         Ok(())
@@ -192,6 +211,32 @@ impl<'a> Step<'a> {
         for name in [&self.staged, &self.kept] {
             let _ = fs::unlinkat(&self.directory, name, AtFlags::empty());
         }
+    }
+}
+
+/// Writes old and new pieces. If the old file changes meanwhile, they are pieces of nothing that ever was.
+fn splice(was: &File, pieces: &[Piece<'_>], to: &mut File) -> io::Result<()> {
+    let before = Stamp::of(&was.metadata()?);
+    for piece in pieces {
+        match piece {
+            Piece::New(bytes) => to.write_all(bytes)?,
+            Piece::Same(range) => copy(was, range, to)?,
+        }
+    }
+    if Stamp::of(&was.metadata()?) != before {
+        return Err(io::Error::other("it was changed by somebody else meanwhile"));
+    }
+    Ok(())
+}
+
+/// The kernel copies, where it can: `io::copy` sees to that.
+fn copy(mut from: &File, range: &Range<u64>, to: &mut File) -> io::Result<()> {
+    from.seek(SeekFrom::Start(range.start))?;
+    let wanted = range.end.saturating_sub(range.start);
+    if io::copy(&mut from.take(wanted), to)? == wanted {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 
@@ -264,6 +309,23 @@ mod tests {
         assert_eq!(Errno::from_io_error(&replace(&root.join("link"), b"").unwrap_err()), Some(Errno::LOOP));
         assert!(replace(Path::new("/"), b"").is_err());
         assert_eq!(names(&root), ["dir", "link"], "nothing is left behind");
+    }
+
+    #[test]
+    fn pieces_of_a_file_are_joined_with_new_ones_unless_they_are_not_there() {
+        let (_dir, root) = place();
+        let path = root.join("a");
+        std::fs::write(&path, "one two three").unwrap();
+        let was = File::open(&path).unwrap();
+        let splice = |pieces: &[Piece]| {
+            let changes = [(path.clone(), Fate::Splices(&was, pieces))];
+            commit(&changes, &Ledger::default()).map(drop).map_err(|(_, err)| err.kind())
+        };
+        assert_eq!(splice(&[Piece::Same(0..99)]), Err(io::ErrorKind::UnexpectedEof));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one two three");
+        splice(&[Piece::Same(8..13), Piece::New(b", "), Piece::Same(0..3)]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "three, one");
+        assert_eq!(names(&root), ["a"]);
     }
 
     #[test]

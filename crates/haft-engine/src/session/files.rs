@@ -184,13 +184,14 @@ impl Files for DeclaredFiles {
 fn fate<'a>(change: &FileChange<'a>) -> Fate<'a> {
     match change {
         FileChange::Write { content, .. } => Fate::Holds(content),
+        FileChange::Splice { was, pieces, .. } => Fate::Splices(was, pieces),
         FileChange::Remove { .. } => Fate::Gone,
     }
 }
 
 fn verb(change: &FileChange<'_>) -> &'static str {
     match change {
-        FileChange::Write { .. } => "write",
+        FileChange::Write { .. } | FileChange::Splice { .. } => "write",
         FileChange::Remove { .. } => "remove",
     }
 }

@@ -111,7 +111,7 @@ impl Plan {
         hunks: &[Hunk<'_>],
     ) -> Result<Plan, Vec<Fault>> {
         let stored = Stored::read(files, &path).map_err(alone)?;
-        let numbers = if stored.is_stale() { Numbers::MayBeOld } else { Numbers::Hold };
+        let numbers = if stored.footing.is_stale() { Numbers::MayBeOld } else { Numbers::Hold };
         let Applied { text: after, loosened } =
             apply(&stored.text, hunks, numbers).map_err(|misfits| faults(&path, &misfits))?;
         if after == stored.text && to.is_none() {
@@ -138,11 +138,11 @@ impl Plan {
     }
 
     pub(super) fn stand_on_it(&self, files: &dyn Files) -> Result<(), Fault> {
-        self.stored.as_ref().map_or(Ok(()), |stored| stored.stand_on_it(files, &self.path))
+        self.stored.as_ref().map_or(Ok(()), |stored| stored.footing.stand_on_it(files, &self.path))
     }
 
     pub(super) fn step_off(&self, files: &dyn Files) -> Result<(), Fault> {
-        self.stored.as_ref().map_or(Ok(()), |stored| stored.step_off(files, &self.path))
+        self.stored.as_ref().map_or(Ok(()), |stored| stored.footing.step_off(files, &self.path))
     }
 
     fn before(&self) -> &str {
@@ -174,7 +174,7 @@ impl fmt::Display for Plan {
         if let Some(loosened) = self.loosened {
             write!(f, "\n  ({loosened})")?;
         }
-        if self.stored.as_ref().is_some_and(Stored::is_stale) {
+        if self.stored.as_ref().is_some_and(|stored| stored.footing.is_stale()) {
             f.write_str(
                 "\n  (the file has changed since you read it; the patch was applied to what is there now)",
             )?;

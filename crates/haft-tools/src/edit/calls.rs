@@ -111,3 +111,16 @@ fn what_is_no_text_is_not_edited() {
     desk.workspace.write("poem", b"\x7fELF\0\x01\0\0red\0\0\0\x02");
     insta::assert_snapshot!(edit(&desk, "red", "white"), @"cannot edit poem: it is not text");
 }
+
+#[test]
+fn a_passage_of_a_large_file_is_edited_like_any_other() {
+    let desk = Desk::new("-- log\n-");
+    let text = "a line of the log, and nothing else\r\n".repeat(200_000);
+    let (head, tail) = text.split_at(text.len() / 2 / 37 * 37);
+    desk.workspace.write("log", format!("{head}here it is{tail}").as_bytes());
+    desk.call("Read", json!({ "file_path": "log", "limit": 3 }));
+    let input = json!({ "file_path": "log", "old_string": "here it is", "new_string": "there\nit was" });
+    let drawn = desk.drawn("Edit", input).replace('\r', "");
+    assert!(drawn.contains("@@ -99998,7 +99998,8 @@") && drawn.contains("\n-here it isa line"), "{drawn}");
+    assert!(desk.workspace.text("log") == format!("{head}there\r\nit was{tail}"), "the rest is as it was");
+}

@@ -11,19 +11,23 @@ mod merge; //       the new passage, with the file's bytes where the model chang
 mod indent; //      the new lines in the file's own indentation
 mod typography; //  the same character written in two ways
 mod nearest; //     what is there instead?
+mod large; //       the same in a file that is not worth reading whole
 
 use std::path::Path;
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, shown};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, FileChange, Files, Reply, Spec, Tool, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::matching::{Edited, sensible};
+use self::{
+    large::Window,
+    matching::{Edited, sensible},
+};
 pub(crate) use self::{
     matching::{Loosening, edit},
     nearest::{Region, find as nearest_region},
 };
-use crate::{diff::diff, stored::Stored};
+use crate::{diff::diff_below, stored::Stored};
 
 /// Replaces a passage of a text file.
 ///
@@ -74,21 +78,20 @@ impl Tool for Edit {
 }
 
 fn change(files: &dyn Files, input: &EditInput) -> Result<Reply, Fault> {
+    if let Some(reply) = large::change(files, input)? {
+        return Ok(reply);
+    }
     let path: &Path = &input.file_path;
     let stored = Stored::read(files, path)?;
     let edited = edit(&stored.text, &input.old_string, &input.new_string, input.replace_all)
         .map_err(|refused| Fault::rejected(format!("{}: {refused}", shown(path))))?;
     let content = stored.encode(path, &edited.text)?;
-    // The passage was found in what is there now, so that is what the change stands on.
-    stored.stand_on_it(files, path)?;
-    if let Err(fault) = files.write(path, &content) {
-        stored.step_off(files, path)?;
-        return Err(fault);
-    }
-    Ok(reply(path, &edited, &stored))
+    stored.footing.change(files, &FileChange::Write { path, content: &content })?;
+    Ok(reply(path, &edited, stored.footing.is_stale(), &Window::whole(stored.text)))
 }
 
-fn reply(path: &Path, edited: &Edited, stored: &Stored) -> Reply {
+/// What is told of an edit: `was` is what was edited, the whole or some lines of it.
+fn reply(path: &Path, edited: &Edited, is_stale: bool, was: &Window) -> Reply {
     let places: Vec<String> = edited.places.iter().take(20).map(ToString::to_string).collect();
     let mut text = match edited.places.len() {
         1 => format!("edited {} at line {}", shown(path), places.join("")),
@@ -100,10 +103,15 @@ fn reply(path: &Path, edited: &Edited, stored: &Stored) -> Reply {
     if let Some(loosened) = edited.loosened {
         text.push_str(&format!("\n({loosened})"));
     }
-    if stored.is_stale() {
+    if is_stale {
         text.push_str("\n(the file has changed since you read it; the edit was made to what is there now)");
     }
-    Reply::text(text).note("places", edited.places.len()).drawn(diff(path, &stored.text, &edited.text))
+    Reply::text(text).note("places", edited.places.len()).drawn(diff_below(
+        path,
+        was.lines_before,
+        &was.text,
+        &edited.text,
+    ))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Availability, Cx, Effects, Fault, FaultKind, Moment, Reply, Schema, Spec, Tool, View};
+use crate::{Availability, Cx, Effects, Fault, FaultKind, Moment, PathBase, Reply, Schema, Spec, Tool, View};
 
 /// A future that can be stored.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -41,8 +41,8 @@ pub trait AnyTool: Send + Sync {
 pub trait Bound: Send + Sync {
     /// See [`Tool::validate`].
     fn validate(&self) -> Result<(), Fault>;
-    /// See [`Tool::effects`].
-    fn effects(&self) -> Effects;
+    /// See [`Tool::effects_here`].
+    fn effects(&self, base: &PathBase) -> Effects;
     /// See [`Tool::describe`].
     fn describe(&self) -> String;
     /// See [`Tool::classifier_input`].
@@ -146,8 +146,8 @@ impl<T: Tool> Bound for TypedCall<T> {
     fn validate(&self) -> Result<(), Fault> {
         self.tool.tool.validate(&self.input)
     }
-    fn effects(&self) -> Effects {
-        self.tool.tool.effects(&self.input)
+    fn effects(&self, base: &PathBase) -> Effects {
+        self.tool.tool.effects_here(&self.input, base)
     }
     fn describe(&self) -> String {
         self.tool.tool.describe(&self.input)

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    AnyTool, Availability, Bound, BoxFuture, Cx, Effects, Fault, Moment, Reply, Schema, SharedTool, Spec,
-    View, any::typed,
+    AnyTool, Availability, Bound, BoxFuture, Cx, Effects, Fault, Moment, PathBase, Reply, Schema, SharedTool,
+    Spec, View, any::typed,
 };
 
 /// Begins a tool made from a closure.
@@ -210,7 +210,7 @@ where
     fn validate(&self) -> Result<(), Fault> {
         Ok(())
     }
-    fn effects(&self) -> Effects {
+    fn effects(&self, _: &PathBase) -> Effects {
         self.tool.effects.as_ref().map_or_else(Effects::unknown, |effects| effects(&self.input))
     }
     fn describe(&self) -> String {

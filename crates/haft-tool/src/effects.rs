@@ -30,6 +30,9 @@ pub struct Effects {
     state: Vec<StateEffect>,
     irreversible: bool,
     unknown: bool,
+    /// What is not known, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    doubts: Vec<Cow<'static, str>>,
 }
 
 /// Reads or writes.
@@ -52,6 +55,32 @@ pub struct PathEffect {
     /// What it really is after links, filled in by the engine. Rules are judged on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<PathBuf>,
+    /// How much of what is below it.
+    #[serde(skip_serializing_if = "Spread::is_guarded")]
+    pub spread: Spread,
+    /// The command, by its place among [`commands`](Effects::commands), that exists to do this: who allows `rm` by a rule
+    /// allows it to remove what it is told to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<usize>,
+}
+
+/// How much of what lies below a path is touched with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// As much as the door shows: it leaves out what rules withhold. All that goes through [`Files`](crate::Files).
+    #[default]
+    Guarded,
+    /// Some of the names below, by a pattern. Nothing is left out.
+    Some,
+    /// Everything. Nothing is left out.
+    All,
+}
+
+impl Spread {
+    fn is_guarded(&self) -> bool {
+        *self == Spread::Guarded
+    }
 }
 
 impl PathEffect {
@@ -68,6 +97,9 @@ pub struct HostEffect {
     pub host: String,
     /// `Read` fetches, `Write` sends or changes something there.
     pub access: Access,
+    /// As in [`PathEffect::by`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<usize>,
 }
 
 /// A program that is run.
@@ -77,6 +109,28 @@ pub struct CommandEffect {
     pub argv: Vec<String>,
     /// What running it amounts to.
     pub class: Class,
+    /// How far the words can be relied on.
+    #[serde(skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+/// How far the words of a command can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// It is these very words that run.
+    #[default]
+    Exact,
+    /// Some of them are known only when it runs: no rule for these words can allow it.
+    Partial,
+    /// They say what another command of the list means, or what may run besides: they can forbid, never permit.
+    Meaning,
+}
+
+impl Certainty {
+    fn is_exact(&self) -> bool {
+        *self == Certainty::Exact
+    }
 }
 
 /// A piece of the session that is read or changed: `cwd`, `todos`, `tools`, …
@@ -170,20 +224,51 @@ impl Effects {
     }
 
     fn and_path(mut self, path: &Path, access: Access) -> Effects {
-        self.paths.push(PathEffect { path: path.to_owned(), access, target: None });
+        self.push_path(PathEffect {
+            path: path.to_owned(),
+            access,
+            target: None,
+            spread: Spread::Guarded,
+            by: None,
+        });
         self
     }
 
     /// … and contacts this host.
     pub fn and_host(mut self, host: impl Into<String>, access: Access) -> Effects {
-        self.hosts.push(HostEffect { host: host.into(), access });
+        self.push_host(HostEffect { host: host.into(), access, by: None });
         self
     }
 
     /// … and runs this command.
     pub fn and_command(mut self, argv: Vec<String>, class: Class) -> Effects {
-        self.commands.push(CommandEffect { argv, class });
+        self.push_command(CommandEffect { argv, class, certainty: Certainty::Exact });
         self
+    }
+
+    /// Adds a path with all that is known of it.
+    pub fn push_path(&mut self, path: PathEffect) {
+        self.paths.push(path);
+    }
+
+    /// Adds a host with all that is known of it.
+    pub fn push_host(&mut self, host: HostEffect) {
+        self.hosts.push(host);
+    }
+
+    /// Adds a command with all that is known of it. Gives its place, for [`PathEffect::by`].
+    pub fn push_command(&mut self, command: CommandEffect) -> usize {
+        self.commands.push(command);
+        self.commands.len() - 1
+    }
+
+    /// Notes that more may happen, and why that is not known.
+    pub fn push_doubt(&mut self, why: impl Into<Cow<'static, str>>) {
+        self.unknown = true;
+        let why = why.into();
+        if !self.doubts.contains(&why) {
+            self.doubts.push(why);
+        }
     }
 
     /// … and reads or changes this piece of the session.
@@ -194,12 +279,16 @@ impl Effects {
 
     /// … and does all that this says.
     pub fn and(mut self, mut other: Effects) -> Effects {
+        let before = self.commands.len();
+        let owners = other.paths.iter_mut().map(|path| &mut path.by);
+        owners.chain(other.hosts.iter_mut().map(|host| &mut host.by)).flatten().for_each(|by| *by += before);
         self.paths.append(&mut other.paths);
         self.hosts.append(&mut other.hosts);
         self.commands.append(&mut other.commands);
         self.state.append(&mut other.state);
         self.irreversible |= other.irreversible;
         self.unknown |= other.unknown;
+        other.doubts.into_iter().for_each(|why| self.push_doubt(why));
         self
     }
 
@@ -250,18 +339,28 @@ impl Effects {
         self.unknown
     }
 
+    /// Why that is, as far as it was said.
+    pub fn doubts(&self) -> &[Cow<'static, str>] {
+        &self.doubts
+    }
+
     /// Whether the world is the same afterwards. The session may change: that is not the world.
     pub fn is_read_only(&self) -> bool {
         !self.unknown
             && !self.irreversible
             && self.paths.iter().all(|path| path.access == Access::Read)
             && self.hosts.iter().all(|host| host.access == Access::Read)
-            && self.commands.iter().all(|command| command.class == Class::ReadOnly)
+            && self.runs().all(|command| command.class == Class::ReadOnly)
+    }
+
+    /// The commands that run, without what they mean besides.
+    fn runs(&self) -> impl Iterator<Item = &CommandEffect> {
+        self.commands.iter().filter(|command| command.certainty != Certainty::Meaning)
     }
 
     /// Whether something is lost for good.
     pub fn is_destructive(&self) -> bool {
-        self.irreversible || self.commands.iter().any(|command| command.class == Class::Destructive)
+        self.irreversible || self.runs().any(|command| command.class == Class::Destructive)
     }
 
     /// Whether two such calls may run side by side.
@@ -297,9 +396,12 @@ impl Effects {
         self.runs_alone() || other.runs_alone() || self.shares_with(other)
     }
 
-    /// Whether everything else waits: the unknown, and a change of directory, on which all later paths stand.
+    /// Whether everything else waits: the unknown, a command that changes something (who knows what else), and a change
+    /// of directory, on which all later paths stand.
     pub fn runs_alone(&self) -> bool {
-        self.unknown || self.state.iter().any(|state| state.key == "cwd" && state.access == Access::Write)
+        self.unknown
+            || self.runs().any(|command| command.class != Class::ReadOnly)
+            || self.state.iter().any(|state| state.key == "cwd" && state.access == Access::Write)
     }
 
     fn shares_with(&self, other: &Effects) -> bool {
@@ -340,7 +442,7 @@ impl fmt::Display for Effects {
             let verb = if effect.access == Access::Read { "fetches from" } else { "sends to" };
             parts.push(format!("{verb} {}", effect.host));
         }
-        for effect in &self.commands {
+        for effect in self.runs() {
             parts.push(format!("runs {}", effect.argv.join(" ")));
         }
         for effect in &self.state {
@@ -348,10 +450,9 @@ impl fmt::Display for Effects {
             parts.push(format!("{verb} the session's {}", effect.key));
         }
         if self.unknown {
-            parts.push(
-                if parts.is_empty() { "does what is not known" } else { "and more that is not known" }
-                    .to_owned(),
-            );
+            let what = if parts.is_empty() { "does what is not known" } else { "and more that is not known" };
+            let why = self.doubts.join(", ");
+            parts.push(if why.is_empty() { what.to_owned() } else { format!("{what} ({why})") });
         }
         if parts.is_empty() {
             parts.push("touches nothing".to_owned());

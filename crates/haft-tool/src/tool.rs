@@ -8,7 +8,7 @@ use std::future::Future;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{Availability, Cx, Effects, Fault, Moment, Reply, Spec, View};
+use crate::{Availability, Cx, Effects, Fault, Moment, PathBase, Reply, Spec, View};
 
 /// A tool: a typed contract between a model and a piece of code.
 ///
@@ -34,6 +34,12 @@ pub trait Tool: Send + Sync + 'static {
     /// optimism: what you do not know is [`Effects::unknown`], which is the default.
     fn effects(&self, _input: &Self::Input) -> Effects {
         Effects::unknown()
+    }
+
+    /// The same for a tool whose input names paths in a language of its own, such as a command line: what relative names
+    /// and `~` in it stand on. Whoever has [`AbsolutePath`](crate::AbsolutePath)s has no need of it.
+    fn effects_here(&self, input: &Self::Input, _base: &PathBase) -> Effects {
+        self.effects(input)
     }
 
     /// Refuses input that fits the schema but makes no sense. Pure: no I/O, no session.

@@ -5,7 +5,9 @@
 
 use std::{fmt, iter, path::Path};
 
-use haft_tool::{Access, Caller, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec};
+use haft_tool::{
+    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec, Spread,
+};
 use serde::Serialize;
 
 use super::{
@@ -114,6 +116,8 @@ pub(super) enum Cause {
     Unknown,
     /// A rule allows the tool, but what is not known may fall under this one.
     Doubt(RuleId),
+    /// Everything below a path is touched, and this rule speaks against some of that.
+    Below(RuleId),
 }
 
 /// The part of a call that a finding speaks of: an index into the effects.
@@ -135,6 +139,7 @@ impl Policy {
             survey.relative.map(|part| Finding::deny(Cause::RelativePath, part)),
             plan_mode(request),
             survey.ask.map(|(rule, part)| Finding::ask(Cause::Rule(rule), part)),
+            survey.below.map(|(rule, part)| Finding::ask(Cause::Below(rule), part)),
             survey.protected.map(|(why, part)| Finding::ask(Cause::Protected(why), part)),
             bypass_mode(request),
             self.whole_tool(request, &survey),
@@ -228,6 +233,25 @@ impl Policy {
         hits
     }
 
+    /// Words that are not certain may be forbidden; they cannot be permitted.
+    fn find_command(&self, effect: &CommandEffect) -> Hits {
+        let mut hits = self.shared.commands.find(&effect.argv);
+        hits.allow = hits.allow.filter(|_| effect.certainty == Certainty::Exact);
+        hits
+    }
+
+    /// The rule that allows the command which exists to touch this.
+    fn allows_command(&self, request: &Request<'_>, by: Option<usize>) -> Option<RuleId> {
+        self.find_command(request.effects.commands().get(by?)?).allow
+    }
+
+    /// A rule that speaks against something below this path.
+    fn speaks_below(&self, request: &Request<'_>, access: Access, seen: &Seen<'_>) -> Option<RuleId> {
+        let rules =
+            self.patterns(request).map(|patterns| patterns.paths(access)).filter(|rules| rules.restricts());
+        rules.filter_map(|rules| seen.ways().find_map(|way| rules.speaks_below(way))).min()
+    }
+
     fn is_named_by_a_rule(&self, request: &Request<'_>, seen: &Seen<'_>) -> bool {
         let named = |target: &[u8]| {
             self.patterns(request).any(|patterns| patterns.paths(Access::Write).naming(target).is_some())
@@ -311,6 +335,8 @@ struct Survey {
     wide: Hits,
     deny: Option<(RuleId, Part)>,
     ask: Option<(RuleId, Part)>,
+    /// A rule that speaks against something below a path of which everything is touched.
+    below: Option<(RuleId, Part)>,
     relative: Option<Part>,
     protected: Option<(&'static str, Part)>,
     /// The first part that nothing covers.
@@ -333,7 +359,8 @@ impl Survey {
             let hits = policy.find_host(request, effect);
             survey.note(hits, Part::Host(index));
             survey.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
-            survey.cover(hits.allow.map(Cause::Rule).ok_or(Cause::Host), Part::Host(index));
+            let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
+            survey.cover(allow.map(Cause::Rule).ok_or(Cause::Host), Part::Host(index));
         }
         for (index, effect) in request.effects.commands().iter().enumerate() {
             survey.look_at_command(policy, effect, Part::Command(index));
@@ -348,7 +375,12 @@ impl Survey {
         let seen = Seen::of(effect);
         let hits = policy.find_path(request, effect.access, &seen);
         self.note(hits, part);
-        if effect.access == Access::Write && self.protected.is_none() {
+        if effect.spread != Spread::Guarded {
+            self.below =
+                self.below.or(policy.speaks_below(request, effect.access, &seen).map(|rule| (rule, part)));
+        }
+        // Some names of a directory are not the loss of it.
+        if effect.access == Access::Write && effect.spread != Spread::Some && self.protected.is_none() {
             let mut whys = seen
                 .ways()
                 .filter_map(|way| protected::why_bytes(way, request.workspace, policy.home.as_deref()));
@@ -357,7 +389,8 @@ impl Survey {
         }
         self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
         let inside = seen.is_inside(bytes(request.workspace));
-        let covered = match (hits.allow, effect.access) {
+        let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
+        let covered = match (allow, effect.access) {
             (Some(rule), _) => Ok(Cause::Rule(rule)),
             (None, Access::Read) if inside => Ok(Cause::Harmless),
             (None, Access::Read) => policy.find_edit_of(request, effect, &seen).ok_or(Cause::ReadOutside),
@@ -368,8 +401,11 @@ impl Survey {
     }
 
     fn look_at_command(&mut self, policy: &Policy, effect: &CommandEffect, part: Part) {
-        let hits = policy.shared.commands.find(&effect.argv);
+        let hits = policy.find_command(effect);
         self.note(hits, part);
+        if effect.certainty == Certainty::Meaning {
+            return;
+        }
         self.spoken_of |= hits.allow.is_some();
         let covered = match hits.allow {
             Some(rule) => Ok(Cause::Rule(rule)),

@@ -47,7 +47,9 @@
 //!
 //! Deny and ask rules hold if they match *any* part of a call, a path by its spelling or by its target, a program by its
 //! base name. An allow needs *every* part covered, by some rule or by the defaults, a path by its target, a program as it
-//! is written. What is not known is never covered by a path, a host or a command: only a rule for the whole tool does it.
+//! is written. A rule for a command covers the paths and hosts that the command exists to touch (`rm` what it is told to
+//! remove), not what its options do besides; a command some of whose words are not known is covered by none.
+//! What is not known is never covered by a path, a host or a command: only a rule for the whole tool does it.
 //!
 //! # Order
 //! Refusals come first, then questions, then permissions, so that one more deny or ask rule can never permit anything.
@@ -59,12 +61,13 @@
 //! | 3 | a path is not absolute: an earlier stage is broken | deny |
 //! | 4 | mode `plan` and the call is not read-only | deny |
 //! | 5 | an ask rule matches | ask |
-//! | 6 | it writes a file that is code, or would lose a system, a home or a repository ([`protected`]), and no allow rule names that very path | ask |
-//! | 7 | mode `bypass` | allow |
-//! | 8 | an allow rule covers the whole call, or rules and defaults cover every part of it | allow |
-//! | 9 | everything else | ask; in mode `dont-ask`: deny |
+//! | 6 | it touches everything below a path, unguarded as a shell command does, and a deny or ask rule speaks of some of that | ask |
+//! | 7 | it writes a file that is code, or would lose a system, a home or a repository ([`protected`]), and no allow rule names that very path | ask |
+//! | 8 | mode `bypass` | allow |
+//! | 9 | an allow rule covers the whole call, or rules and defaults cover every part of it | allow |
+//! | 10 | everything else | ask; in mode `dont-ask`: deny |
 //!
-//! The defaults of stage 8 cover a read inside the workspace, a command that is known to be read-only, the session's own state,
+//! The defaults of stage 9 cover a read inside the workspace, a command that is known to be read-only, the session's own state,
 //! and in mode `accept-edits` a reversible write inside the workspace. They never cover a tool of a server
 //! ([`Request::external`]): what it says of itself can get it refused, not permitted.
 //!

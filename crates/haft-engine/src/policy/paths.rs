@@ -115,6 +115,19 @@ impl PathRules {
         hits
     }
 
+    /// A rule that asks or denies, and may cover something below a path, which must be tidy. Rather too often than not.
+    pub(super) fn speaks_below(&self, path: &[u8]) -> Option<RuleId> {
+        let (mut directory, mut rest) = (&self.root, strip_slash(path));
+        let mut found = directory.speaks_anywhere();
+        while !rest.is_empty() {
+            let (name, below) = split_name(rest);
+            let Some(child) = directory.children.get(name) else { return found };
+            (directory, rest) = (child, below);
+            found = found.or_else(|| directory.speaks_anywhere());
+        }
+        found.or_else(|| directory.speaks())
+    }
+
     /// The allow rule that names this very path without a wildcard.
     pub(super) fn naming(&self, path: &[u8]) -> Option<RuleId> {
         let (mut directory, mut rest) = (&self.root, strip_slash(path));
@@ -136,6 +149,20 @@ impl Directory {
             directory = directory.children.entry(name.into()).or_default();
         }
         directory
+    }
+
+    /// A rule that asks or denies about names that may stand anywhere below.
+    fn speaks_anywhere(&self) -> Option<RuleId> {
+        let names = self.anywhere.values().filter_map(Hits::against);
+        let globs = self.globs.rules.iter().filter(|(verdict, _)| *verdict != Verdict::Allow);
+        names.chain(globs.map(|(_, rule)| *rule)).min()
+    }
+
+    /// A rule that asks or denies, here or anywhere below.
+    fn speaks(&self) -> Option<RuleId> {
+        let here = [self.here.against(), self.below.against(), self.speaks_anywhere()];
+        let below = self.children.values().filter_map(Directory::speaks);
+        here.into_iter().flatten().chain(below).min()
     }
 
     fn find_anywhere(&self, rest: &[u8], hits: &mut Hits) {

@@ -162,6 +162,11 @@ impl Hits {
         *slot = Some(slot.map_or(rule, |earlier| earlier.min(rule)));
     }
 
+    /// The rule that speaks against it.
+    pub(super) fn against(&self) -> Option<RuleId> {
+        self.deny.or(self.ask)
+    }
+
     pub(super) fn merge(&mut self, other: Option<Hits>) {
         let Some(other) = other else { return };
         self.asks_more |=

@@ -24,6 +24,8 @@ pub struct Trace {
     class: Class,
     mode: Mode,
     roles: &'static [&'static str],
+    /// What is not known of the call.
+    doubts: Box<str>,
     decided: Told,
     otherwise: Option<Told>,
 }
@@ -60,6 +62,7 @@ impl Decision {
             class: request.class(),
             mode: request.mode,
             roles: request.spec.allowed_roles(),
+            doubts: shown(request.effects.doubts().join(", ")).into_boxed_str(),
             decided: tell(decided),
             otherwise: otherwise.map(tell),
         };
@@ -215,9 +218,23 @@ impl Trace {
             Cause::Write | Cause::Host | Cause::Command => format!("{part}, and no rule allows it"),
             Cause::Irreversible => "it cannot be taken back, and no rule speaks of that".to_owned(),
             Cause::External => "it is a server's tool, and no rule allows it".to_owned(),
-            Cause::Unknown => "what it does is not known beforehand, and no rule allows the tool".to_owned(),
+            Cause::Unknown => match &*self.doubts {
+                "" => "what it does is not known beforehand, and no rule allows the tool".to_owned(),
+                doubts => format!("it is not understood ({doubts}), and no rule allows the tool"),
+            },
+            Cause::Below(rule) => {
+                format!(
+                    "{part} with everything below it, and {} speaks of some of that",
+                    self.table.written(rule)
+                )
+            }
             Cause::Doubt(rule) => {
-                format!("it is not understood, so it may be what {} is about", self.table.written(rule))
+                let doubts =
+                    if self.doubts.is_empty() { String::new() } else { format!(" ({})", self.doubts) };
+                format!(
+                    "it is not understood{doubts}, so it may be what {} is about",
+                    self.table.written(rule)
+                )
             }
         }
     }
@@ -234,20 +251,22 @@ impl Trace {
             1 => "the caller may call it".to_owned(),
             2 => "all paths are absolute".to_owned(),
             4 => rules(Verdict::Ask),
-            5 => "nothing that is protected is written".to_owned(),
-            7 => rules(Verdict::Allow),
+            5 => "no rule speaks of what is below a path".to_owned(),
+            6 => "nothing that is protected is written".to_owned(),
+            8 => rules(Verdict::Allow),
             _ => format!("the mode is {}", self.mode),
         }
     }
 }
 
 /// The stages by their place in the order.
-const STAGES: [&str; 9] = [
+const STAGES: [&str; 10] = [
     "deny rules",
     "roles",
     "paths",
     "plan mode",
     "ask rules",
+    "below",
     "protected names",
     "bypass mode",
     "allow rules",
@@ -262,16 +281,17 @@ impl Finding {
             (Cause::RelativePath, _) => 2,
             (Cause::PlanMode, _) => 3,
             (Cause::Rule(_), Verdict::Ask) => 4,
-            (Cause::Protected(_), _) => 5,
-            (Cause::Bypass, _) => 6,
-            (Cause::Rule(_), Verdict::Allow) => 7,
-            _ => 8,
+            (Cause::Below(_), _) => 5,
+            (Cause::Protected(_), _) => 6,
+            (Cause::Bypass, _) => 7,
+            (Cause::Rule(_), Verdict::Allow) => 8,
+            _ => 9,
         }
     }
 
     fn rule(&self) -> Option<RuleId> {
         match self.cause {
-            Cause::Rule(rule) | Cause::Doubt(rule) => Some(rule),
+            Cause::Rule(rule) | Cause::Doubt(rule) | Cause::Below(rule) => Some(rule),
             _ => None,
         }
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use haft_tool::{Access, Caller, Class, Effects, FaultKind, Refusal, Spec};
+use haft_tool::{
+    Access, Caller, Certainty, Class, CommandEffect, Effects, FaultKind, PathEffect, Refusal, Spec, Spread,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -307,6 +309,59 @@ mod commands_and_hosts {
         check("allow Bash(rm:*)", "Bash", runs("rm -rf build"), ALLOW);
     }
 
+    /// A command with a path that it touches.
+    fn touching(line: &str, access: Access, path: &str, spread: Spread, by: Option<usize>) -> Effects {
+        let mut effects = runs(line);
+        effects.push_path(PathEffect { path: path.into(), access, target: None, spread, by });
+        effects
+    }
+
+    #[test]
+    fn a_rule_for_a_command_covers_what_the_command_is_for_and_no_more() {
+        let told = |by| touching("rm /x/a", Access::Write, "/x/a", Spread::Guarded, by);
+        check("allow Bash(rm:*)", "Bash", told(Some(0)), ALLOW);
+        check("allow Bash(rm:*)", "Bash", told(None), ASK);
+        check("allow Bash(rm:*); deny Edit(//x/**)", "Bash", told(Some(0)), DENY);
+        let hook =
+            touching("rm .git/hooks/x", Access::Write, "/w/app/.git/hooks/x", Spread::Guarded, Some(0));
+        check("allow Bash(rm:*)", "Bash", hook, ASK);
+    }
+
+    #[test]
+    fn words_that_are_not_certain_are_forbidden_but_never_permitted() {
+        let command = |line: &str, certainty| {
+            let argv = line.split(' ').map(str::to_owned).collect();
+            let mut effects = Effects::none();
+            effects.push_command(CommandEffect { argv, class: Class::Write, certainty });
+            effects
+        };
+        check("allow Bash(git push:*)", "Bash", command("git push x", Certainty::Partial), ASK);
+        check("deny Bash(git push:*)", "Bash", command("git push x", Certainty::Partial), DENY);
+        let also = runs("git -C sub push").and(command("git push", Certainty::Meaning));
+        check("allow Bash(git -C:*)", "Bash", also.clone(), ALLOW);
+        check("allow Bash(git -C:*); deny Bash(git push:*)", "Bash", also.clone(), DENY);
+        check("allow Bash(git push:*)", "Bash", also, ASK);
+    }
+
+    #[test]
+    fn who_touches_everything_below_a_path_touches_what_a_rule_forbids_there() {
+        let below = |path: &str| touching("cat -r", Access::Read, path, Spread::All, Some(0));
+        check("deny Read(secrets/**)", "Bash", below("/w/app"), ASK);
+        check("deny Read(secrets/**); allow Bash", "Bash", below("/w/app"), ASK);
+        check("deny Read(secrets/**)", "Bash", below("/w/app/src"), ALLOW);
+        check("deny Read(**/.env)", "Bash", below("/w/app/src"), ASK);
+        check("deny Read(secrets/**)", "Bash", below("/w/app/secrets/a"), DENY);
+        check("allow Read(secrets/**)", "Bash", below("/w/app"), ALLOW);
+        check("deny Read(secrets/**)", "Grep", reads("/w/app"), ALLOW);
+    }
+
+    #[test]
+    fn some_names_in_a_directory_are_not_the_loss_of_it() {
+        let some = |spread| touching("rm *.o", Access::Write, "/w/app", spread, Some(0));
+        check("allow Bash(rm:*)", "Bash", some(Spread::Some), ALLOW);
+        check("allow Bash(rm:*)", "Bash", some(Spread::All), ASK);
+    }
+
     #[test]
     fn a_path_to_a_program_is_refused_by_its_name_and_not_permitted_by_it() {
         check("allow Bash; deny Bash(curl:*)", "Bash", runs("/usr/bin/curl x"), DENY);
@@ -414,6 +469,7 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
   paths            all paths are absolute
   plan mode        the mode is default
   ask rules        there are none
+  below            no rule speaks of what is below a path
   protected names  nothing that is protected is written
   bypass mode      the mode is default
   allow rules      none of 2 covers it
@@ -430,7 +486,7 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
         assert_eq!(value["class"], "write");
         assert_eq!(value["rule"], json!({ "text": "Edit(src/**)", "origin": "command line" }));
         assert_eq!(value["part"], "writes /w/app/src/a");
-        assert_eq!(value["steps"][7]["stage"], "allow rules");
+        assert_eq!(value["steps"][8]["stage"], "allow rules");
     }
 
     #[track_caller]

@@ -28,7 +28,7 @@ pub(crate) struct Prepared<'t> {
 pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, NotUnderstood> {
     let Checked { call, name, entry, mut input, coerced } = checked;
     entry.tool().schema().make_paths_absolute(&mut input, base);
-    let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input)));
+    let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input, base)));
     match asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic))) {
         Ok((bound, effects)) => Ok(Prepared {
             call,
@@ -44,10 +44,10 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
     }
 }
 
-fn ask(entry: &Entry, input: &Value) -> Result<(Box<dyn Bound>, Effects), Fault> {
+fn ask(entry: &Entry, input: &Value, base: &PathBase) -> Result<(Box<dyn Bound>, Effects), Fault> {
     let bound = entry.tool().clone().bind(input)?;
     bound.validate()?;
-    let effects = bound.effects();
+    let effects = bound.effects(base);
     honest(entry, &effects)?;
     Ok((bound, effects))
 }

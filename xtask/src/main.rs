@@ -5,6 +5,7 @@
 
 mod tidy; //       do the invariants of ARCHITECTURE.md hold?
 mod corpora; //    does haft judge rightly what it must never judge wrongly?
+mod touches; //    do commands touch what was foreseen, and nothing else?
 mod fuzz; //       strangers' bytes against what reads them
 mod kill; //       is every file whole if haft is killed at any moment?
 mod bench; //      is haft as quick as its budgets say?
@@ -21,7 +22,8 @@ const HELP: &str = "\
 The chores of haft.
 
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
-  cargo xtask corpora [--dir DIR] [NAME…]                judges haft by corpora of cases, ../shared/corpora or DIR
+  cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
+  cargo xtask touches [--dir DIR]                        runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
   cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, all
@@ -44,6 +46,7 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         }
         ["tidy"] => tidy::run(),
         ["corpora", options @ ..] => corpora::run(options),
+        ["touches", options @ ..] => touches::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["kill", options @ ..] => kill::run(options),
         ["bench", options @ ..] => bench::run(options),

@@ -9,3 +9,5 @@
 
 pub mod syntax; //     text → tree
 pub mod programs; //   the words of one command → what that program does with them
+pub mod understand; // the tree → what the whole line is going to do
+pub use understand::{Understood, understand};

@@ -68,10 +68,11 @@ pub struct PathEffect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
-    /// As much as the door shows: it leaves out what rules withhold. All that goes through [`Files`](crate::Files).
+    /// The path itself, and of what is below as much as the door shows, which leaves out what rules withhold. All that
+    /// goes through [`Files`](crate::Files).
     #[default]
     Guarded,
-    /// Some of the names below, by a pattern. Nothing is left out.
+    /// Perhaps some of what is below, but not the path with everything. Nothing is left out.
     Some,
     /// Everything. Nothing is left out.
     All,

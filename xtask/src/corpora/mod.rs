@@ -9,6 +9,7 @@ mod shell; //    may this command line run?
 mod urls; //     may this be fetched?
 mod secrets; //  is it taken out?
 mod sandbox; //  does it hold?
+mod peers; //    what do others say to the same command lines?
 mod stage; //    the directories of a case
 mod session; //  a session of haft, in this process
 
@@ -52,13 +53,27 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         let report = Report::of(&haft, &name, &Case::read(&file)?)?;
         println!("{}", report.text(&name));
         unsafes += report.count(Worth::Unsafe);
+        if options.peers && name.starts_with("shell") {
+            compare(&haft, &Case::read(&file)?)?;
+        }
     }
     Ok(if unsafes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The table of docs/shell.md.
+fn compare(haft: &Haft, cases: &[Case]) -> Result<()> {
+    println!("| | cases | right | unsafe | over-cautious |\n|---|---|---|---|---|");
+    for peer in peers::installed() {
+        println!("{}", peer.compare(cases, |case| shell::judge(haft, case))?);
+    }
+    Ok(())
 }
 
 /// What the person asked for.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
+    /// Whether programs of others are asked, too.
+    peers: bool,
     directory: PathBuf,
     /// None are all.
     names: Vec<String>,
@@ -66,10 +81,11 @@ struct Options {
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { directory: root().join("../shared/corpora"), names: Vec::new() };
+        let mut options = Options { peers: false, directory: root().join("../shared/corpora"), names: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
+                "--peers" => options.peers = true,
                 "--dir" => options.directory = words.next().context("--dir needs a directory")?.into(),
                 name => options.names.push(name.to_owned()),
             }

@@ -1,6 +1,6 @@
 //! A session of haft in this process, so that something can happen between the check of a call and its use.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Result, anyhow};
 use haft_engine::{
@@ -51,7 +51,19 @@ impl Session {
             rules: parsed(&stage.filled_value(rules))?,
             ..SessionOptions::at(stage.workspace())
         };
-        let session = engine.map_err(|err| anyhow!("{err}"))?.session(options);
+        Session::of(engine.map_err(|err| anyhow!("{err}"))?, options)
+    }
+
+    /// A session in a workspace that need not be there: nothing is run in it.
+    pub(super) fn elsewhere(workspace: PathBuf, home: PathBuf, rules: &Value) -> Result<Session> {
+        let engine = Engine::builder().tools(haft_tools::builtin()).build();
+        let options =
+            SessionOptions { home: Some(home), rules: parsed(rules)?, ..SessionOptions::at(workspace) };
+        Session::of(engine.map_err(|err| anyhow!("{err}"))?, options)
+    }
+
+    fn of(engine: Engine, options: SessionOptions) -> Result<Session> {
+        let session = engine.session(options);
         Ok(Session {
             session: session.map_err(|err| anyhow!("{err}"))?,
             runtime: Builder::new_current_thread().enable_time().build()?,

@@ -379,11 +379,10 @@ impl Survey {
             self.below =
                 self.below.or(policy.speaks_below(request, effect.access, &seen).map(|rule| (rule, part)));
         }
-        // Some names of a directory are not the loss of it.
-        if effect.access == Access::Write && effect.spread != Spread::Some && self.protected.is_none() {
-            let mut whys = seen
-                .ways()
-                .filter_map(|way| protected::why_bytes(way, request.workspace, policy.home.as_deref()));
+        if effect.access == Access::Write && self.protected.is_none() {
+            let mut whys = seen.ways().filter_map(|way| {
+                protected::why_bytes(way, effect.spread, request.workspace, policy.home.as_deref())
+            });
             self.protected =
                 whys.next().filter(|_| !policy.is_named_by_a_rule(request, &seen)).map(|why| (why, part));
         }

@@ -6,6 +6,8 @@
 
 use std::{borrow::Cow, path::Path, sync::LazyLock};
 
+use haft_tool::Spread;
+
 use super::{
     paths::{bytes, lies_in, names},
     short::ShortMap,
@@ -154,11 +156,20 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 
 /// Why writing this path is asked, if it is. The path is absolute and free of `.` and `..`.
 pub fn why(path: &Path, workspace: &Path, home: Option<&Path>) -> Option<&'static str> {
-    why_bytes(bytes(path), workspace, home)
+    why_bytes(bytes(path), Spread::All, workspace, home)
 }
 
-pub(super) fn why_bytes(path: &[u8], workspace: &Path, home: Option<&Path>) -> Option<&'static str> {
+pub(super) fn why_bytes(
+    path: &[u8],
+    spread: Spread,
+    workspace: &Path,
+    home: Option<&Path>,
+) -> Option<&'static str> {
     let workspace = bytes(workspace);
+    // Some names in the workspace are what the workspace is for.
+    if spread == Spread::Some && path == workspace {
+        return None;
+    }
     let inside = lies_in(path, workspace);
     // A workspace may itself lie below such a name, as worktrees do: only names within it count then.
     let depth = if inside { names(workspace).count() } else { 0 };

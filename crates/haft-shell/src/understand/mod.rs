@@ -1,0 +1,87 @@
+//! What a command line is going to do.
+//!
+//! The tree of a command line is walked once, in the order in which bash would run it. What is met on the way becomes an
+//! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
+//! else, come the effects. Nothing here looks at the world: what a variable holds or which names fit a pattern is known
+//! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
+
+mod words; //    a word of the tree → the arguments it becomes
+mod places; //   where a command runs, after `cd`
+mod walk; //     tree → acts
+mod effects; //  acts → effects
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use haft_tool::{Access, Effects, PathBase};
+
+use self::{places::Places, walk::Walk};
+use crate::{
+    programs::{Arg, Facts},
+    syntax::{self, Parsed},
+};
+
+/// A command line, understood as far as it can be.
+#[derive(Debug)]
+pub struct Understood {
+    parsed: Parsed,
+    acts: Vec<Act>,
+}
+
+/// Something that a command line does.
+#[derive(Debug)]
+pub enum Act {
+    /// A program runs.
+    Run {
+        /// Its words. The first is known.
+        argv: Vec<Arg>,
+        /// What it does with them.
+        facts: Facts,
+        /// Where.
+        places: Places,
+    },
+    /// The shell itself touches a path: a redirection, `cd`, a script that it reads.
+    Touch {
+        /// The path, as it is written.
+        path: Arg,
+        /// Read or written.
+        access: Access,
+        /// Where.
+        places: Places,
+    },
+    /// Words that may be a command, in a text that is not understood: rules may forbid them.
+    Suspect(Vec<String>),
+    /// The shell goes on elsewhere.
+    Move,
+    /// Something that is not understood, and what.
+    Doubt(Cow<'static, str>),
+}
+
+/// Reads a command line. Takes time in proportion to its length, whatever is in it.
+pub fn understand(text: &str, base: &PathBase) -> Understood {
+    let parsed = syntax::parse(text);
+    let acts = Walk::new(base).text(text, &parsed);
+    Understood { parsed, acts }
+}
+
+impl Understood {
+    /// What it does, in the order in which it may happen.
+    pub fn acts(&self) -> &[Act] {
+        &self.acts
+    }
+
+    /// What it is going to touch, contact and run.
+    pub fn effects(&self) -> Effects {
+        effects::of(&self.acts)
+    }
+
+    /// The command line as somebody who must allow it should see it: from the tree, with nothing left out and nothing
+    /// that could look like something else.
+    pub fn shown(&self, text: &str) -> String {
+        match &self.parsed.error {
+            None => syntax::render(&self.parsed.script),
+            Some(_) => syntax::escaped(text),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Where a command runs.
+//!
+//! `cd a; b` runs `b` in `a`, or where it was if `a` is not there: both must be permitted. So a place is a few
+//! directories, or is not known.
+
+use std::{
+    path::{Component, Path, PathBuf},
+    rc::Rc,
+};
+
+/// The directories in which a command may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places(Option<Rc<[PathBuf]>>);
+
+/// More than so many are not followed.
+const MOST: usize = 8;
+
+impl Places {
+    pub(super) const UNKNOWN: Places = Places(None);
+
+    pub(super) fn at(directory: PathBuf) -> Places {
+        Places(Some(Rc::new([directory])))
+    }
+
+    /// The one directory, if there is but one.
+    pub(super) fn only(&self) -> Option<&Path> {
+        match self.0.as_deref() {
+            Some([directory]) => Some(directory),
+            _ => None,
+        }
+    }
+
+    /// In any of these or those.
+    pub(super) fn or(&self, other: &Places) -> Places {
+        let (Some(mine), Some(its)) = (&self.0, &other.0) else { return Places::UNKNOWN };
+        if mine == its {
+            return self.clone();
+        }
+        let mut all = mine.to_vec();
+        all.extend(its.iter().filter(|directory| !mine.contains(directory)).cloned());
+        if all.len() > MOST { Places::UNKNOWN } else { Places(Some(all.into())) }
+    }
+
+    /// What a path means here: each place gives one. `None` if the place is not known and the path needs it.
+    pub(super) fn resolve(&self, path: &str) -> Option<Vec<PathBuf>> {
+        let path = Path::new(path);
+        if path.is_absolute() {
+            return Some(vec![path.to_owned()]);
+        }
+        let join = |directory: &PathBuf| {
+            let mut joined = directory.clone();
+            joined.extend(path.components().filter(|part| *part != Component::CurDir));
+            joined
+        };
+        self.0.as_deref().map(|directories| directories.iter().map(join).collect())
+    }
+
+    /// Where `cd PATH` leads. The shell takes `..` back by the text of the path, the kernel by what is there.
+    pub(super) fn go(&self, path: &str) -> Places {
+        let Some(directories) = self.resolve(path) else { return Places::UNKNOWN };
+        let mut all: Vec<PathBuf> = Vec::new();
+        for directory in directories {
+            let by_text = by_text(&directory);
+            for one in [directory, by_text] {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            }
+        }
+        if all.len() > MOST { Places::UNKNOWN } else { Places(Some(all.into())) }
+    }
+}
+
+fn by_text(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(tidy.pop()),
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}

@@ -1,0 +1,471 @@
+//! From the tree to acts, in the order in which bash would come to them.
+//!
+//! What a command leaves behind for the next is only where the shell is: a command that may succeed or fail leaves it in
+//! one place or another. Everything else that one command could change for the next (variables by which programs are
+//! found, functions, aliases) is a doubt about the whole line.
+
+use std::borrow::Cow;
+
+use haft_tool::{Access, PathBase};
+
+use super::{Act, places::Places, words::Meanings};
+use crate::{
+    programs::{self, Arg, Run},
+    syntax::{
+        self, AssignedValue, Assignment, Command, CommandKind, Connector, Item, Parsed, Part, Pipeline, Redirect,
+        RedirectKind, Script, Word,
+    },
+};
+
+/// Texts within texts, and wrappers within wrappers, that are followed.
+const DEEPEST: usize = 24;
+
+pub(super) struct Walk<'a> {
+    base: &'a PathBase,
+    /// Where the line begins.
+    start: Places,
+    /// Where the shell is now.
+    here: Places,
+    acts: Vec<Act>,
+    depth: usize,
+    /// Whether it is the session's own shell that runs this, not a child of it.
+    outermost: bool,
+}
+
+/// Where the shell is after a command, by whether it succeeded.
+struct After {
+    done: Places,
+    failed: Places,
+}
+
+/// What comes in for a command.
+#[derive(Clone)]
+enum Input {
+    /// This text.
+    Text(String),
+    /// Nobody knows.
+    Unknown,
+    /// Nothing was said: what the shell itself gets.
+    Inherited,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(base: &'a PathBase) -> Walk<'a> {
+        let start = Places::at(base.cwd.clone());
+        Walk { base, here: start.clone(), start, acts: Vec::new(), depth: 0, outermost: true }
+    }
+
+    pub(super) fn text(mut self, text: &str, parsed: &Parsed) -> Vec<Act> {
+        self.parsed(text, parsed);
+        self.acts
+    }
+
+    fn parsed(&mut self, text: &str, parsed: &Parsed) {
+        if syntax::odd_characters(text).next().is_some() {
+            self.doubt("characters that do not look like what they are");
+        }
+        self.script(&parsed.script);
+        if let Some(error) = &parsed.error {
+            self.doubt(format!("the shell's syntax: {}", error.what));
+            let rest = text.get(error.at.min(text.len())..).unwrap_or(text);
+            self.acts.extend(syntax::salvage(rest).into_iter().map(Act::Suspect));
+        }
+    }
+
+    fn doubt(&mut self, why: impl Into<Cow<'static, str>>) {
+        self.acts.push(Act::Doubt(why.into()));
+    }
+
+    fn stay(&self) -> After {
+        After { done: self.here.clone(), failed: self.here.clone() }
+    }
+
+    fn script(&mut self, script: &Script) {
+        for item in &script.items {
+            let after = self.item(item);
+            self.here = after.done.or(&after.failed);
+        }
+    }
+
+    fn item(&mut self, item: &Item) -> After {
+        if item.background {
+            let here = self.here.clone();
+            self.apart(|walk| drop(walk.chain(item)));
+            return After { done: here.clone(), failed: here };
+        }
+        self.chain(item)
+    }
+
+    fn chain(&mut self, item: &Item) -> After {
+        let mut after = self.pipeline(&item.first);
+        for (connector, pipeline) in &item.rest {
+            after = match connector {
+                Connector::And => {
+                    self.here = after.done;
+                    let next = self.pipeline(pipeline);
+                    After { done: next.done, failed: after.failed.or(&next.failed) }
+                }
+                Connector::Or => {
+                    self.here = after.failed;
+                    let next = self.pipeline(pipeline);
+                    After { done: after.done.or(&next.done), failed: next.failed }
+                }
+            };
+        }
+        after
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> After {
+        let after = match &pipeline.commands[..] {
+            [only] => self.command(only, Input::Inherited),
+            commands => {
+                for (index, command) in commands.iter().enumerate() {
+                    let input = if index == 0 { Input::Inherited } else { Input::Unknown };
+                    self.apart(|walk| drop(walk.command(command, input)));
+                }
+                self.stay()
+            }
+        };
+        if pipeline.negated { After { done: after.failed, failed: after.done } } else { after }
+    }
+
+    /// In a shell of its own, from which nothing comes back.
+    fn apart(&mut self, work: impl FnOnce(&mut Walk<'a>)) {
+        let (here, outermost) = (self.here.clone(), self.outermost);
+        self.outermost = false;
+        work(self);
+        (self.here, self.outermost) = (here, outermost);
+    }
+
+    fn command(&mut self, command: &Command, input: Input) -> After {
+        let input = self.redirects(&command.redirects, input);
+        match &command.kind {
+            CommandKind::Simple { assignments, words } => self.simple(assignments, words, input),
+            CommandKind::Group(script) => {
+                self.script(script);
+                self.stay()
+            }
+            CommandKind::Subshell(script) => {
+                self.apart(|walk| walk.script(script));
+                self.stay()
+            }
+            CommandKind::If { arms, otherwise } => self.choice(arms, otherwise.as_ref()),
+            CommandKind::While { condition, body } => self.repeated(|walk| {
+                walk.script(condition);
+                walk.script(body);
+            }),
+            CommandKind::For { name, words, body } => {
+                self.assigned(name);
+                words.iter().flatten().for_each(|word| self.inside(word));
+                self.repeated(|walk| walk.script(body))
+            }
+            CommandKind::ArithmeticFor { expression, body } => {
+                self.arithmetic(expression);
+                self.repeated(|walk| walk.script(body))
+            }
+            CommandKind::Case { word, arms } => self.case(word, arms),
+            CommandKind::Arithmetic(expression) => {
+                self.arithmetic(expression);
+                self.stay()
+            }
+            CommandKind::Test(words) => self.test(words),
+            CommandKind::Function { name, body } => {
+                self.inside(name);
+                self.doubt("a function, which may stand for any program");
+                self.apart(|walk| drop(walk.command(body, Input::Unknown)));
+                self.stay()
+            }
+            CommandKind::Odd(what, script) => {
+                self.doubt(*what);
+                self.apart(|walk| walk.script(script));
+                self.stay()
+            }
+        }
+    }
+
+    fn choice(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> After {
+        let mut ends: Option<Places> = None;
+        let mut end = |here: &Places| ends = Some(ends.as_ref().map_or(here.clone(), |ends| ends.or(here)));
+        for (condition, body) in arms {
+            self.script(condition);
+            let before = self.here.clone();
+            self.script(body);
+            end(&self.here);
+            self.here = before;
+        }
+        if let Some(script) = otherwise {
+            self.script(script);
+        }
+        end(&self.here);
+        self.here = ends.unwrap_or(Places::UNKNOWN);
+        self.stay()
+    }
+
+    fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Script)]) -> After {
+        self.inside(word);
+        let before = self.here.clone();
+        let mut ends = before.clone();
+        for (patterns, body) in arms {
+            patterns.iter().for_each(|pattern| self.inside(pattern));
+            self.script(body);
+            ends = ends.or(&self.here);
+            // `;&` goes on with the next body from here.
+            self.here = before.or(&self.here);
+        }
+        self.here = ends;
+        self.stay()
+    }
+
+    /// A loop. If one round ends elsewhere, the next begins there, and so on: that is not followed.
+    fn repeated(&mut self, round: impl FnOnce(&mut Walk<'a>)) -> After {
+        let before = self.here.clone();
+        let from = self.acts.len();
+        round(self);
+        if self.here != before {
+            self.here = Places::UNKNOWN;
+            self.acts.insert(from, Act::Doubt("a loop that changes the directory".into()));
+        }
+        self.stay()
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect], mut input: Input) -> Input {
+        for redirect in redirects {
+            let (word, access): (&Word, &[Access]) = match &redirect.kind {
+                RedirectKind::Read(word) => (word, &[Access::Read]),
+                RedirectKind::Write(word) => (word, &[Access::Write]),
+                RedirectKind::ReadWrite(word) => (word, &[Access::Read, Access::Write]),
+                RedirectKind::Duplicate(word) | RedirectKind::HereDocument(word) | RedirectKind::HereString(word) => {
+                    (word, &[])
+                }
+            };
+            self.inside(word);
+            let target = self.meanings().one(word);
+            input = match (&redirect.kind, &target) {
+                (RedirectKind::HereDocument(_) | RedirectKind::HereString(_), Arg::Known(text)) => Input::Text(text.clone()),
+                (RedirectKind::Write(_), _) => input,
+                (RedirectKind::Duplicate(_), Arg::Known(_)) => input,
+                _ => Input::Unknown,
+            };
+            if matches!(redirect.kind, RedirectKind::Duplicate(_)) && !matches!(target, Arg::Known(_)) {
+                self.doubt("a descriptor that is known only when it runs");
+            }
+            for access in access {
+                self.touch(target.clone(), *access);
+            }
+        }
+        input
+    }
+
+    fn touch(&mut self, path: Arg, access: Access) {
+        self.acts.push(Act::Touch { path, access, places: self.here.clone() });
+    }
+
+    fn simple(&mut self, assignments: &[Assignment], words: &[Word], input: Input) -> After {
+        for assignment in assignments {
+            self.assignment(assignment, words.is_empty());
+        }
+        words.iter().for_each(|word| self.inside(word));
+        let meanings = self.meanings();
+        let argv: Vec<Arg> = words.iter().flat_map(|word| meanings.arguments(word)).collect();
+        if argv.is_empty() { self.stay() } else { self.run(argv, input) }
+    }
+
+    fn meanings(&self) -> Meanings<'_> {
+        Meanings { home: self.base.home.as_deref(), directory: self.here.only() }
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, alone: bool) {
+        let name = &assignment.name;
+        if alone {
+            self.assigned(name);
+        } else if !programs::is_plain_variable(name) {
+            self.doubt(format!("{name}, which may change what the program does"));
+        }
+        if let Some(index) = &assignment.index {
+            self.arithmetic(index);
+        }
+        match &assignment.value {
+            AssignedValue::Scalar(word) => self.inside(word),
+            AssignedValue::Array(words) => words.iter().for_each(|word| self.inside(word)),
+        }
+    }
+
+    /// A variable of the shell gets a value that later commands may see.
+    fn assigned(&mut self, name: &str) {
+        if programs::is_power_variable(name) {
+            self.doubt(format!("{name}, which changes what programs do"));
+        }
+    }
+
+    /// One command, whose words are known as far as they can be.
+    fn run(&mut self, argv: Vec<Arg>, input: Input) -> After {
+        let Some(Arg::Known(program)) = argv.first() else {
+            self.doubt("a program whose name is known only when it runs");
+            return self.stay();
+        };
+        if self.depth >= DEEPEST {
+            self.doubt("commands within commands, deeper than can be followed");
+            let known = argv.iter().filter_map(|arg| if let Arg::Known(word) = arg { Some(word.clone()) } else { None });
+            let words: Vec<String> = known.collect();
+            self.acts.extend((0..words.len().min(64)).map(|from| Act::Suspect(words[from..].to_vec())));
+            return self.stay();
+        }
+        let program = program.clone();
+        let facts = programs::look_at(&argv);
+        let places = self.here.clone();
+        if is_git(&program) && places != self.start {
+            self.doubt("git in another directory, where another repository may say what it runs");
+        }
+        let runs = facts.runs.clone();
+        self.acts.push(Act::Run { argv: argv.clone(), facts, places });
+        self.depth += 1;
+        runs.into_iter().for_each(|run| self.follow(&program, run, &input));
+        self.depth -= 1;
+        match program.as_str() {
+            "cd" => self.go(&argv[1..]),
+            "pushd" | "popd" => self.lost(),
+            _ => self.stay(),
+        }
+    }
+
+    /// What a program runs.
+    fn follow(&mut self, program: &str, run: Run, input: &Input) {
+        match run {
+            Run::Command { argv, directory: None } if stays_in_shell(program) => {
+                let after = self.run(argv, input.clone());
+                self.here = after.done.or(&after.failed);
+            }
+            Run::Command { argv, directory } => self.apart(|walk| {
+                walk.here = match directory {
+                    None => walk.here.clone(),
+                    Some(Arg::Known(directory)) => walk.here.go(&directory),
+                    Some(_) => Places::UNKNOWN,
+                };
+                walk.run(argv, Input::Unknown);
+            }),
+            Run::Script(Arg::Known(text)) if stays_in_shell(program) => self.nested(&text),
+            Run::Script(Arg::Known(text)) => self.apart(|walk| walk.nested(&text)),
+            Run::Script(_) => self.doubt("a script that is known only when it runs"),
+            Run::File(path) => self.touch(path, Access::Read),
+            Run::Input => match input {
+                Input::Text(text) => {
+                    let text = text.clone();
+                    self.apart(|walk| walk.nested(&text));
+                }
+                Input::Unknown | Input::Inherited => self.doubt("a script that comes in while it runs"),
+            },
+        }
+    }
+
+    fn nested(&mut self, text: &str) {
+        let parsed = syntax::parse(text);
+        self.parsed(text, &parsed);
+    }
+
+    fn go(&mut self, arguments: &[Arg]) -> After {
+        let failed = self.here.clone();
+        let mut operands = arguments.iter().skip_while(|arg| matches!(arg, Arg::Known(word) if is_option_of_cd(word)));
+        let to = match (operands.next(), operands.next()) {
+            (None, _) => self.base.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
+            (Some(Arg::Known(to)), None) if to != "-" => Some(to.clone()),
+            _ => None,
+        };
+        let Some(to) = to else { return self.lost() };
+        self.touch(Arg::Known(to.clone()), Access::Read);
+        if self.outermost {
+            self.acts.push(Act::Move);
+        }
+        After { done: failed.go(&to), failed }
+    }
+
+    fn lost(&mut self) -> After {
+        self.doubt("a directory that is known only when it runs");
+        if self.outermost {
+            self.acts.push(Act::Move);
+        }
+        After { done: Places::UNKNOWN, failed: Places::UNKNOWN }
+    }
+
+    /// `[[ … ]]`: some of its operators calculate, and who calculates may run something.
+    fn test(&mut self, words: &[Word]) -> After {
+        for word in words {
+            self.inside(word);
+            if let [Part::Literal(operator)] = &word.parts[..]
+                && CALCULATING.contains(&operator.as_str())
+            {
+                self.doubt(format!("`{operator}` in a test, which may run what a variable holds"));
+            }
+        }
+        self.stay()
+    }
+
+    /// A calculation. A name in it means its value, and that the value's value: who knows what runs.
+    fn arithmetic(&mut self, expression: &Word) {
+        self.inside(expression);
+        if !is_plain_calculation(&expression.parts) {
+            self.doubt("a calculation with names, which may run what they hold");
+        }
+    }
+
+    /// Everything that runs inside a word.
+    fn inside(&mut self, word: &Word) {
+        word.parts.iter().for_each(|part| self.part(part));
+    }
+
+    fn part(&mut self, part: &Part) {
+        match part {
+            Part::Literal(_) | Part::Quoted(_) | Part::Tilde(_) | Part::Glob(_) | Part::Range(_) | Part::Variable(_) => {}
+            Part::Double(parts) => parts.iter().for_each(|part| self.part(part)),
+            Part::Brace(words) => words.iter().for_each(|word| self.inside(word)),
+            Part::Command(script) | Part::Process(script) => self.apart(|walk| walk.script(script)),
+            Part::Arithmetic(expression) => self.arithmetic(expression),
+            Part::Parameter { name, operator, words } => {
+                words.iter().for_each(|word| self.inside(word));
+                self.parameter(name, operator, words);
+            }
+            Part::Odd(what, _) => self.doubt(*what),
+        }
+    }
+
+    fn parameter(&mut self, name: &str, operator: &str, words: &[Word]) {
+        let plain = || words.iter().all(|word| is_plain_calculation(&word.parts));
+        match operator {
+            _ if name.starts_with('!') => self.doubt("a variable whose name is known only when it runs"),
+            "=" | ":=" => self.assigned(name),
+            ":" if !plain() => self.doubt("a calculation with names, which may run what they hold"),
+            _ if operator.contains('[') && !plain() => self.doubt("an index with names, which may run what they hold"),
+            _ if operator.starts_with('@') && !matches!(operator, "@Q" | "@U" | "@u" | "@L") => {
+                self.doubt("a transformation that may run what a variable holds");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Operators of `[[ … ]]` that calculate, or look at an element of an array.
+const CALCULATING: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+
+fn is_git(program: &str) -> bool {
+    program.rsplit('/').next() == Some("git")
+}
+
+/// Whether what it runs is run by the shell itself, so that a `cd` in it lasts.
+fn stays_in_shell(program: &str) -> bool {
+    matches!(program, "eval" | "builtin" | "command" | "." | "source" | "trap" | "exec")
+}
+
+fn is_option_of_cd(word: &str) -> bool {
+    matches!(word, "-L" | "-P" | "-e" | "-@" | "--")
+}
+
+/// Digits and signs, and no names.
+fn is_plain_calculation(parts: &[Part]) -> bool {
+    parts.iter().all(|part| match part {
+        Part::Literal(text) | Part::Quoted(text) | Part::Glob(text) => {
+            !text.contains(|char: char| char.is_alphabetic() || matches!(char, '_' | '[' | '$' | '`'))
+        }
+        Part::Double(parts) => is_plain_calculation(parts),
+        Part::Arithmetic(inner) => is_plain_calculation(&inner.parts),
+        _ => false,
+    })
+}

@@ -1,0 +1,168 @@
+//! A word of the tree, and the arguments that it becomes.
+//!
+//! Quotes are gone already. Braces become several words, `~` and `$HOME` the home, `$PWD` the directory; a pattern stays
+//! one, and everything else that the shell would fill in is unknown from there on.
+
+use std::path::Path;
+
+use crate::{
+    programs::Arg,
+    syntax::{Part, Word},
+};
+
+/// What words may mean besides themselves.
+#[derive(Clone, Copy)]
+pub(super) struct Meanings<'a> {
+    pub(super) home: Option<&'a Path>,
+    pub(super) directory: Option<&'a Path>,
+}
+
+/// More words than this from one with braces are not followed.
+const MOST: usize = 256;
+
+impl Meanings<'_> {
+    /// The arguments that a word becomes. An unknown one that splits may be several, or none.
+    pub(super) fn arguments(self, word: &Word) -> Vec<Arg> {
+        match self.drafts(&word.parts, false) {
+            Some(drafts) => drafts.into_iter().map(Draft::finish).collect(),
+            None => vec![Arg::Unknown { prefix: String::new(), splits: true }],
+        }
+    }
+
+    /// The one argument that a word becomes where nothing is split: an assigned value, the target of a redirection.
+    pub(super) fn one(self, word: &Word) -> Arg {
+        let mut arguments = self.arguments(word);
+        match arguments.pop() {
+            Some(only) if arguments.is_empty() => only,
+            _ => Arg::Unknown { prefix: String::new(), splits: true },
+        }
+    }
+
+    fn drafts(self, parts: &[Part], quoted: bool) -> Option<Vec<Draft>> {
+        let mut drafts = vec![Draft::default()];
+        for part in parts {
+            match part {
+                Part::Brace(alternatives) => drafts = self.spread(drafts, alternatives)?,
+                Part::Double(parts) => {
+                    let inner = self.drafts(parts, true)?.pop()?;
+                    drafts.iter_mut().for_each(|draft| draft.append(&inner));
+                }
+                part => drafts.iter_mut().for_each(|draft| self.add(draft, part, quoted)),
+            }
+        }
+        Some(drafts)
+    }
+
+    /// Every draft with every alternative.
+    fn spread(self, drafts: Vec<Draft>, alternatives: &[Word]) -> Option<Vec<Draft>> {
+        let mut all = Vec::new();
+        for draft in drafts {
+            for word in alternatives {
+                for inner in self.drafts(&word.parts, false)? {
+                    let mut longer = draft.clone();
+                    longer.append(&inner);
+                    all.push(longer);
+                }
+                if all.len() > MOST {
+                    return None;
+                }
+            }
+        }
+        Some(all)
+    }
+
+    fn add(self, draft: &mut Draft, part: &Part, quoted: bool) {
+        match part {
+            Part::Literal(text) | Part::Quoted(text) => draft.text(text),
+            Part::Tilde(who) if who.is_empty() => draft.path(self.home, true),
+            Part::Variable(name) if name == "HOME" => draft.path(self.home, quoted),
+            Part::Variable(name) if name == "PWD" => draft.path(self.directory, quoted),
+            Part::Glob(text) => draft.glob(text),
+            // The shell puts the name of a pipe there, and nothing that anybody chose.
+            Part::Process(_) => draft.text(PIPE),
+            _ => draft.open(!quoted),
+        }
+    }
+}
+
+/// What `<(…)` becomes, more or less.
+pub(super) const PIPE: &str = "/dev/fd/63";
+
+/// A word that is being put together.
+#[derive(Default, Clone)]
+struct Draft {
+    /// What is known, up to the first thing that is not.
+    text: String,
+    /// All of it as a pattern, if there is one in it.
+    pattern: Option<String>,
+    /// Whether something in it is unknown, and whether that may split.
+    open: Option<bool>,
+}
+
+impl Draft {
+    fn text(&mut self, text: &str) {
+        if self.open.is_some() {
+            return;
+        }
+        match &mut self.pattern {
+            Some(pattern) => push_literal(pattern, text),
+            None => self.text.push_str(text),
+        }
+    }
+
+    /// A path that the shell fills in. Where it would split it or take it for a pattern, nothing is certain.
+    fn path(&mut self, path: Option<&Path>, quoted: bool) {
+        match path.and_then(Path::to_str) {
+            Some(text) if quoted || text.bytes().all(is_plain) => self.text(text),
+            _ => self.open(!quoted),
+        }
+    }
+
+    fn glob(&mut self, text: &str) {
+        let literal = &self.text;
+        let pattern = self.pattern.get_or_insert_with(|| {
+            let mut pattern = String::new();
+            push_literal(&mut pattern, literal);
+            pattern
+        });
+        if self.open.is_none() {
+            pattern.push_str(text);
+        }
+    }
+
+    fn open(&mut self, splits: bool) {
+        *self.open.get_or_insert(false) |= splits;
+    }
+
+    fn append(&mut self, other: &Draft) {
+        match (&other.pattern, self.open) {
+            (_, Some(_)) => {}
+            (None, None) => self.text(&other.text),
+            (Some(pattern), None) => self.glob(pattern),
+        }
+        if let Some(splits) = other.open {
+            self.open(splits);
+        }
+    }
+
+    fn finish(self) -> Arg {
+        match (self.open, self.pattern) {
+            (Some(splits), _) => Arg::Unknown { prefix: self.text, splits },
+            (None, Some(pattern)) => Arg::Glob(pattern),
+            (None, None) => Arg::Known(self.text),
+        }
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@')
+}
+
+fn push_literal(pattern: &mut String, text: &str) {
+    for char in text.chars() {
+        if matches!(char, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(char);
+    }
+}

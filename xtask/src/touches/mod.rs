@@ -1,0 +1,154 @@
+//! `cargo xtask touches`: do commands touch what haft foresaw, and nothing else?
+//!
+//! Every command line of the shell corpus that haft understands, and that is safe to run, is run in the sandbox on a
+//! small repository, watched by strace. Every file of the workspace that it tried to open must be among the effects that
+//! were foreseen, and what was called read-only must leave the workspace as it was.
+
+mod sample; //  the repository that they run in
+mod trace; //   what strace saw
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use haft_shell::understand;
+use haft_tool::{Access, Class, Effects, PathBase};
+use serde_json::Value;
+
+use crate::{
+    haft::{Haft, Profile, watch},
+    repository::{is_there, root},
+};
+use sample::Sample;
+use trace::Tried;
+
+/// Programs that change files, and say all of them in their words.
+const CHANGERS: [&str; 12] =
+    ["cp", "mv", "mkdir", "touch", "rm", "rmdir", "tee", "ln", "truncate", "chmod", "sed", "install"];
+
+/// What every program of a family looks at, wherever it runs.
+const LOOKED_AT: [(&str, &[&str]); 3] = [
+    ("git", &[".git", ".gitattributes", ".gitignore", ".gitmodules", ".mailmap"]),
+    ("rg", &[".gitignore", ".ignore", ".rgignore", ".git"]),
+    ("fd", &[".gitignore", ".ignore", ".fdignore", ".git"]),
+];
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
+    let directory = match words {
+        ["--dir", directory, ..] => PathBuf::from(directory),
+        _ => root().join("../shared/corpora"),
+    };
+    let file = directory.join("shell.jsonl");
+    if !file.is_file() {
+        println!("touches: skipped, there is no file {}", file.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !is_there(Command::new("strace").arg("-V")) {
+        println!("touches: skipped, strace is not installed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let home = tempfile::tempdir()?;
+    let haft = Haft::build(Profile::Debug, home.path())?;
+    let lines = command_lines(&std::fs::read_to_string(&file)?)?;
+    let (mut ran, mut complaints) = (0, Vec::new());
+    for line in &lines {
+        let sample = Sample::new()?;
+        let effects = understand(line, &sample.base()).effects();
+        if !is_safe_to_run(&effects) {
+            continue;
+        }
+        ran += 1;
+        complaints.extend(observe(&haft, &sample, line, &effects)?.into_iter().map(|what| format!("  {line:?}: {what}")));
+    }
+    println!("touches: {} command lines, {ran} run, {} surprises", lines.len(), complaints.len());
+    complaints.iter().for_each(|complaint| println!("{complaint}"));
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn command_lines(text: &str) -> Result<BTreeSet<String>> {
+    let mut lines = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let case: Value = serde_json::from_str(line)?;
+        lines.extend(case["input"].as_str().map(str::to_owned));
+    }
+    Ok(lines)
+}
+
+/// Understood to the last word, and made of programs whose words say all that they do.
+fn is_safe_to_run(effects: &Effects) -> bool {
+    let is_told = |argv: &[String]| argv.first().is_some_and(|program| CHANGERS.contains(&program.as_str()));
+    let mut commands = effects.commands().iter();
+    !effects.is_unknown()
+        && effects.hosts().is_empty()
+        && commands.all(|command| command.class == Class::ReadOnly || is_told(&command.argv))
+}
+
+/// Runs a command line, and says what was not foreseen.
+fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Result<Vec<String>> {
+    let before = sample.contents()?;
+    let log = sample.root().join("trace");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "trace=%file,connect", "-o"]).arg(&log);
+    let sandboxed = haft.command(&sample.workspace(), &[]);
+    strace.arg(sandboxed.get_program()).args(["sandbox", "--network", "off", "--write"]).arg(sample.workspace());
+    strace.args(["--", "bash", "-c", line]).current_dir(sample.workspace());
+    strace.env_clear().envs(sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("HOME", sample.home());
+    strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    watch(&mut strace, LIMIT)?;
+    let tried = trace::read(&log, &sample.workspace()).context("what strace wrote")?;
+    let mut surprises: Vec<String> =
+        tried.iter().filter(|tried| !is_foreseen(tried, effects, sample)).map(ToString::to_string).collect();
+    if effects.is_read_only() && sample.contents()? != before {
+        surprises.push("it was called read-only and changed something".to_owned());
+    }
+    surprises.dedup();
+    Ok(surprises)
+}
+
+fn is_foreseen(tried: &Tried, effects: &Effects, sample: &Sample) -> bool {
+    let Tried::Path { path, access } = tried else { return false };
+    if !path.starts_with(sample.workspace()) && !path.starts_with(sample.home()) {
+        return *access == Access::Read || path.starts_with("/dev") || path.starts_with("/tmp") && !path.starts_with(sample.root());
+    }
+    let covers = |effect: &haft_tool::PathEffect| {
+        let place = real(&effect.path);
+        path.starts_with(&place) && (*access == Access::Read || effect.access == Access::Write)
+    };
+    effects.paths().iter().any(covers) || *access == Access::Read && is_looked_at(path, effects, sample)
+}
+
+fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {
+    // Whoever runs anywhere looks at the directory itself, and a home is looked at for settings.
+    if path == sample.workspace() || path.starts_with(sample.home()) {
+        return true;
+    }
+    let names = |program: &str| LOOKED_AT.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, names)| names);
+    let programs = effects.commands().iter().filter_map(|command| command.argv.first());
+    let base = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_own = |program: &String| {
+        let program = base(program);
+        // git compares whatever is tracked.
+        program == "git" || names(&program).iter().any(|name| path.components().any(|part| part.as_os_str() == *name))
+    };
+    programs.into_iter().any(is_own)
+}
+
+/// A path without `.` and `..`, as strace shows what was opened.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| {
+        let mut tidy = PathBuf::new();
+        for part in path.components() {
+            match part {
+                std::path::Component::ParentDir => drop(tidy.pop()),
+                part => tidy.push(part),
+            }
+        }
+        tidy
+    })
+}

@@ -1,0 +1,127 @@
+//! What strace saw of a command line: the paths it tried, and whether it spoke to somebody.
+
+use std::{
+    collections::HashSet,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use haft_tool::Access;
+
+/// Something that a process tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tried {
+    Path { path: PathBuf, access: Access },
+    Connect(String),
+}
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tried::Path { path, access: Access::Read } => write!(f, "reads {}", path.display()),
+            Tried::Path { path, access: Access::Write } => write!(f, "writes {}", path.display()),
+            Tried::Connect(to) => write!(f, "connects to {to}"),
+        }
+    }
+}
+
+/// Calls that change what is at a path. Others that name one only look.
+const CHANGES: [&str; 21] = [
+    "creat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "link", "linkat",
+    "symlink", "symlinkat", "truncate", "chmod", "fchmodat", "chown", "lchown", "fchownat", "utimensat", "mknodat",
+];
+
+/// What the command line tried, from the log of everything: the sandbox's own steps come before.
+pub(super) fn read(log: &Path, workspace: &Path) -> Result<Vec<Tried>> {
+    let text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
+    Ok(tried(&text, workspace))
+}
+
+fn tried(text: &str, workspace: &Path) -> Vec<Tried> {
+    let mut earlier: HashSet<&str> = HashSet::new();
+    let mut own: Option<&str> = None;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let Some((process, call)) = line.split_once(' ').map(|(process, call)| (process, call.trim_start())) else { continue };
+        match own {
+            None if call.starts_with("execve(") && call.contains("\"bash\", \"-c\"") && !call.contains("\"sandbox\"") => {
+                own = Some(process);
+            }
+            None => drop(earlier.insert(process)),
+            // Processes that were there before the command line are the sandbox's.
+            Some(own) if process == own || !earlier.contains(process) => found.extend(of_call(call, workspace)),
+            Some(_) => {}
+        }
+    }
+    found.dedup();
+    found
+}
+
+fn of_call(call: &str, workspace: &Path) -> Vec<Tried> {
+    let Some((name, rest)) = call.split_once('(') else { return Vec::new() };
+    if name == "connect" {
+        return if rest.contains("AF_INET") { vec![Tried::Connect(rest.to_owned())] } else { Vec::new() };
+    }
+    let is_open = matches!(name, "open" | "openat" | "openat2");
+    let opens_to_write = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| rest.contains(flag));
+    let access = if CHANGES.contains(&name) || is_open && opens_to_write { Access::Write } else { Access::Read };
+    // Who only asks whether something is there learns its name, which the command line has said.
+    if access == Access::Read && !is_open {
+        return Vec::new();
+    }
+    paths(rest, workspace).into_iter().map(|path| Tried::Path { path, access }).collect()
+}
+
+/// The paths among the arguments: strings, each perhaps after the directory that it begins in.
+fn paths(arguments: &str, workspace: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directory: Option<PathBuf> = None;
+    let mut rest = arguments;
+    while let Some(at) = rest.find(['<', '"']) {
+        let is_string = rest.as_bytes()[at] == b'"';
+        rest = &rest[at + 1..];
+        let Some(end) = rest.find(if is_string { '"' } else { '>' }) else { break };
+        let text = &rest[..end];
+        rest = &rest[end + 1..];
+        if is_string {
+            let base = directory.take().unwrap_or_else(|| workspace.to_owned());
+            found.push(tidy(&base.join(text)));
+            // The result of the call follows its arguments and names the path once more.
+        } else {
+            directory = Some(PathBuf::from(text));
+        }
+    }
+    found
+}
+
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(tidy.pop()),
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_command_line_did_is_looked_at() {
+        let log = "\
+10 execve(\"/b/haft\", [\"haft\", \"sandbox\", \"--\", \"bash\", \"-c\", \"cat a\"], 0x1) = 0
+11 openat(AT_FDCWD</w>, \"/w/.git\", O_WRONLY) = 3
+12 execve(\"/bin/bash\", [\"bash\", \"-c\", \"cat a\"], 0x1) = 0
+11 openat(AT_FDCWD</w>, \"/w/secret\", O_RDONLY) = 3
+12 openat(AT_FDCWD</w>, \"sub/../a\", O_RDONLY) = 3</w/a>
+13 openat(AT_FDCWD</w/sub>, \"b\", O_WRONLY|O_CREAT, 0666) = 3</w/sub/b>
+13 newfstatat(AT_FDCWD</w>, \"c\", 0x1, 0) = 0
+13 unlinkat(AT_FDCWD</w>, \"d\", 0) = 0";
+        let seen: Vec<String> = tried(log, Path::new("/w")).iter().map(ToString::to_string).collect();
+        assert_eq!(seen, ["reads /w/a", "writes /w/sub/b", "writes /w/d"]);
+    }
+}

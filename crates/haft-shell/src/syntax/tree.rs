@@ -77,6 +77,8 @@ pub enum CommandKind {
     },
     /// `while …; do …; done`, and `until`
     While {
+        /// Whether it is `until`.
+        until: bool,
         /// The condition.
         condition: Script,
         /// The body.
@@ -84,6 +86,8 @@ pub enum CommandKind {
     },
     /// `for name in words; do …; done`, and `select`
     For {
+        /// Whether it is `select`.
+        select: bool,
         /// The variable.
         name: String,
         /// The words; `None` is `"$@"`.
@@ -102,8 +106,8 @@ pub enum CommandKind {
     Case {
         /// What is compared.
         word: Word,
-        /// Patterns, and what they lead to.
-        arms: Vec<(Vec<Word>, Script)>,
+        /// Patterns, what they lead to, and what comes after that.
+        arms: Vec<(Vec<Word>, Script, ArmEnd)>,
     },
     /// `(( … ))`
     Arithmetic(Word),
@@ -118,6 +122,17 @@ pub enum CommandKind {
     },
     /// Part of the grammar that is not followed (`coproc`, …): what it is, and what was read of it.
     Odd(&'static str, Script),
+}
+
+/// What happens after an arm of `case`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArmEnd {
+    /// `;;`, or nothing in the last one: the `case` is over.
+    Leave,
+    /// `;&`: the next arm runs as well.
+    FallThrough,
+    /// `;;&`: the patterns after it are tried, too.
+    TestOn,
 }
 
 /// `name=value`, `name+=value`, `name=(…)`, `name[…]=value`
@@ -147,6 +162,8 @@ pub enum AssignedValue {
 pub struct Redirect {
     /// The descriptor, if it is written: `2>`, `{fd}>`.
     pub descriptor: Option<Descriptor>,
+    /// How it is written: `>`, `>>`, `&>`, `<<` … What it means is in `kind`; this is for who shows it.
+    pub operator: &'static str,
     /// What is done.
     pub kind: RedirectKind,
 }
@@ -186,18 +203,30 @@ pub struct Word {
     pub span: Range<usize>,
 }
 
+/// Which way the data of a process substitution goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// `<(…)`: what it prints is read.
+    From,
+    /// `>(…)`: what is written is its input.
+    To,
+}
+
 /// A piece of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Unquoted text without any meaning but itself.
     Literal(String),
-    /// Text that was quoted: `'…'`, `$'…'` (its escapes done), `\x`, and the plain text within `"…"`.
+    /// Text that was quoted: `'…'`, `$'…'` (its escapes done), `\x`, and `"…"` without expansions. Pieces that touch are
+    /// one, so that it does not matter how something was quoted. A character that cannot be seen
+    /// ([`odd_characters`](super::odd_characters)) is here even if it was not quoted: it means itself in any case.
     Quoted(String),
-    /// `"…"`, and `$"…"`: its pieces are not split and not globbed.
+    /// `"…"`, and `$"…"`, with expansions: they are not split and not globbed. The text between them, and quoted text
+    /// that touches it, is [`Quoted`](Part::Quoted).
     Double(Vec<Part>),
     /// `~`, `~name`, `~+` at the beginning of a word (or after `=` or `:` of an assignment). The text after `~`.
     Tilde(String),
-    /// An unquoted `*`, `?` or `[…]`; the text of it.
+    /// An unquoted `*`, `?` or `[…]`; the text of it. Within `[[ ]]` also what joins and groups patterns: `@(`, `|`, `)`.
     Glob(String),
     /// `{a,b}`: the alternatives, each a piece of a word.
     Brace(Vec<Word>),
@@ -209,17 +238,18 @@ pub enum Part {
     Parameter {
         /// The variable, `!` and `#` in front included.
         name: String,
-        /// The operator as it is written: `:-`, `:=`, `#`, `%%`, `/`, `@P`, `[` …
+        /// The operator as it is written: `:-`, `:=`, `#`, `%%`, `/`, `@P` … With an index, it begins with `[`: `[`, `[:-`.
         operator: String,
-        /// What follows it.
+        /// The index if there is one, then what follows the operator. Their text is as it was written, quotes and
+        /// backslashes included; what runs in them is parts.
         words: Vec<Word>,
     },
     /// `$(…)` and backquotes.
     Command(Script),
-    /// `$((…))` and `$[…]`, its expansions taken apart.
+    /// `$((…))` and `$[…]`: text as it was written, its expansions taken apart.
     Arithmetic(Box<Word>),
     /// `<(…)`, `>(…)`
-    Process(Script),
+    Process(Flow, Script),
     /// Part of the grammar that is not followed (extended globs, …): what it is, and its text.
     Odd(&'static str, String),
 }

@@ -17,6 +17,10 @@ pub(super) fn of_url(arg: &Arg) -> Arg {
         return unknown();
     }
     let authority = &after_scheme[..end.unwrap_or(after_scheme.len())];
+    // Some read `\` as `/`, and some as part of the user's name.
+    if authority.contains('\\') {
+        return unknown();
+    }
     plain(authority.rsplit_once('@').map_or(authority, |(_, host)| host))
 }
 

@@ -389,12 +389,13 @@ mod tests {
     }
 
     #[test]
-    fn every_program_with_subcommands_is_marked_as_one() {
+    fn what_stands_before_a_subcommand_is_there_too() {
         let table = read(TEXT);
         for name in table.entries.keys() {
-            let Some((program, _)) = name.split_once(' ') else { continue };
-            let marked = table.entries.get(program).is_some_and(|entry| entry.habits.sub);
-            assert!(marked, "`{name}` is there, but `{program}` is not said to have subcommands");
+            let Some((before, _)) = name.rsplit_once(' ') else { continue };
+            assert!(table.entries.contains_key(before), "`{name}` is never found without `{before}`");
+            let program = name.split(' ').next().and_then(|program| table.entries.get(program));
+            assert!(program.is_some_and(|entry| entry.habits.sub), "`{name}` needs a program with `sub`");
         }
     }
 }

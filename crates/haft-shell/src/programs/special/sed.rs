@@ -35,39 +35,85 @@ fn scripts<'a>(walk: &'a Walk<'a>) -> Vec<&'a Arg> {
     given.into_iter().chain(first).collect()
 }
 
+/// Versions of sed differ about where `[` ends and whether a backslash guards in it. A script is good if one of them
+/// takes it, and each of them refuses it or finds nothing that runs a program.
+const READINGS: &[Reading] = &[
+    Reading { brackets: true, guards: false },
+    Reading { brackets: true, guards: true },
+    Reading { brackets: false, guards: true },
+];
+
+#[derive(Clone, Copy)]
+struct Reading {
+    /// Whether `[/]` holds the delimiter.
+    brackets: bool,
+    /// Whether a backslash guards within brackets.
+    guards: bool,
+}
+
+/// Why a script is not followed to its end.
+enum Stop {
+    /// sed would not take it.
+    Refused,
+    /// It runs a program.
+    Runs,
+}
+
 fn follow(text: &str, facts: &mut Facts) {
-    let mut script = Script { rest: text.chars().peekable(), facts };
-    if script.commands().is_none() {
+    let mut taken = false;
+    for reading in READINGS {
+        let mut script = Script { rest: text.chars().peekable(), reading: *reading, files: Vec::new() };
+        match script.commands() {
+            Ok(()) => {
+                taken = true;
+                script.files.into_iter().for_each(|file| add(facts, file));
+            }
+            Err(Stop::Refused) => {}
+            Err(Stop::Runs) => facts.doubt("the script of `sed` runs a program".to_owned()),
+        }
+    }
+    if !taken {
         facts.doubt("the script of `sed` is not understood".to_owned());
     }
 }
 
-struct Script<'a, 'f> {
-    rest: Peekable<Chars<'a>>,
-    facts: &'f mut Facts,
+fn add(facts: &mut Facts, touch: Touch) {
+    if touch.aside {
+        facts.raise(Class::Write);
+    }
+    if !facts.touches.contains(&touch) {
+        facts.touches.push(touch);
+    }
 }
 
-/// `None` is what is not understood.
-impl Script<'_, '_> {
-    fn commands(&mut self) -> Option<()> {
+struct Script<'a> {
+    rest: Peekable<Chars<'a>>,
+    reading: Reading,
+    files: Vec<Touch>,
+}
+
+type Step = Result<(), Stop>;
+
+impl Script<'_> {
+    fn commands(&mut self) -> Step {
         loop {
             self.skip(|letter| letter.is_whitespace() || letter == ';' || letter == '}');
             if self.rest.peek().is_none() {
-                return Some(());
+                return Ok(());
             }
             self.address()?;
             self.skip(|letter| letter.is_whitespace() || letter == '!');
-            let command = self.rest.next()?;
+            let command = self.rest.next().ok_or(Stop::Refused)?;
             self.command(command)?;
         }
     }
 
-    fn command(&mut self, command: char) -> Option<()> {
+    fn command(&mut self, command: char) -> Step {
         match command {
-            '{' => Some(()),
+            '{' => Ok(()),
             '#' => {
                 self.line();
-                Some(())
+                Ok(())
             }
             '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'F' | 'z' => self.end(),
             'l' | 'L' | 'q' | 'Q' => {
@@ -76,12 +122,12 @@ impl Script<'_, '_> {
             }
             'a' | 'i' | 'c' => {
                 self.text();
-                Some(())
+                Ok(())
             }
             ':' | 'b' | 't' | 'T' | 'v' => {
                 self.skip(|letter| letter == ' ');
                 self.skip(|letter| !letter.is_whitespace() && letter != ';');
-                Some(())
+                Ok(())
             }
             's' => self.substitution(),
             'y' => {
@@ -92,14 +138,18 @@ impl Script<'_, '_> {
             }
             'r' | 'R' => self.file(Access::Read),
             'w' | 'W' => self.file(Access::Write),
-            _ => None,
+            'e' => Err(Stop::Runs),
+            _ => Err(Stop::Refused),
         }
     }
 
     /// After a command comes the end of the line, `;` or `}`.
-    fn end(&mut self) -> Option<()> {
+    fn end(&mut self) -> Step {
         self.skip(|letter| letter == ' ' || letter == '\t');
-        matches!(self.rest.peek(), None | Some('\n' | ';' | '}' | '#')).then_some(())
+        match self.rest.peek() {
+            None | Some('\n' | ';' | '}' | '#') => Ok(()),
+            _ => Err(Stop::Refused),
+        }
     }
 
     fn skip(&mut self, fits: impl Fn(char) -> bool) {
@@ -107,7 +157,7 @@ impl Script<'_, '_> {
     }
 
     /// `12`, `$`, `/re/I`, `\,re,`, two of them with a comma, `first~step`, `+3`
-    fn address(&mut self) -> Option<()> {
+    fn address(&mut self) -> Step {
         loop {
             match self.rest.peek() {
                 Some('/') => {
@@ -126,52 +176,76 @@ impl Script<'_, '_> {
                 {
                     self.rest.next();
                 }
-                _ => return Some(()),
+                _ => return Ok(()),
             }
         }
     }
 
-    fn delimiter(&mut self) -> Option<char> {
-        self.rest.next().filter(|letter| *letter != '\n' && *letter != '\\')
+    fn delimiter(&mut self) -> Result<char, Stop> {
+        self.rest.next().filter(|letter| *letter != '\n' && *letter != '\\').ok_or(Stop::Refused)
     }
 
     /// Up to the delimiter; a backslash guards what follows it.
-    fn until(&mut self, delimiter: char) -> Option<String> {
-        let mut text = String::new();
+    fn until(&mut self, delimiter: char) -> Step {
         loop {
-            match self.rest.next()? {
-                letter if letter == delimiter => return Some(text),
-                '\\' => {
-                    text.push('\\');
-                    text.push(self.rest.next()?);
-                }
-                letter => text.push(letter),
+            match self.rest.next().ok_or(Stop::Refused)? {
+                letter if letter == delimiter => return Ok(()),
+                '\\' => drop(self.rest.next()),
+                _ => {}
             }
         }
     }
 
-    /// A regular expression. Some versions let `[/]` hold the delimiter and some do not: where that matters, nobody knows
-    /// where it ends.
-    fn pattern(&mut self, delimiter: char) -> Option<()> {
-        let text = self.until(delimiter)?;
-        let opened = text
-            .rfind('[')
-            .is_some_and(|open| !text[open + 1..].trim_start_matches(['^', ']']).contains(']'));
-        let escaped = text.ends_with('\\');
-        (!opened && !escaped).then_some(())
+    /// A regular expression up to the delimiter.
+    fn pattern(&mut self, delimiter: char) -> Step {
+        loop {
+            match self.rest.next().ok_or(Stop::Refused)? {
+                letter if letter == delimiter => return Ok(()),
+                '\\' => drop(self.rest.next()),
+                '[' if self.reading.brackets => self.bracket()?,
+                _ => {}
+            }
+        }
     }
 
-    fn substitution(&mut self) -> Option<()> {
+    /// `[^]a-z[:alpha:]]`, behind its first bracket.
+    fn bracket(&mut self) -> Step {
+        self.rest.next_if_eq(&'^');
+        self.rest.next_if_eq(&']');
+        loop {
+            match self.rest.next().ok_or(Stop::Refused)? {
+                ']' => return Ok(()),
+                '\\' if self.reading.guards => drop(self.rest.next()),
+                '[' => self.class()?,
+                _ => {}
+            }
+        }
+    }
+
+    /// `[:alpha:]` within brackets.
+    fn class(&mut self) -> Step {
+        let Some(mark) = self.rest.next_if(|letter| matches!(letter, ':' | '.' | '=')) else { return Ok(()) };
+        loop {
+            let ends = self.rest.next().ok_or(Stop::Refused)? == mark;
+            if ends && self.rest.next_if_eq(&']').is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn substitution(&mut self) -> Step {
         let delimiter = self.delimiter()?;
         self.pattern(delimiter)?;
         self.until(delimiter)?;
         loop {
             match self.rest.peek() {
-                Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9') => drop(self.rest.next()),
+                // Blanks may stand between the flags.
+                Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' | ' ' | '\t') => drop(self.rest.next()),
                 Some('w') => {
                     self.rest.next();
                     return self.file(Access::Write);
                 }
+                Some('e') => return Err(Stop::Runs),
                 _ => return self.end(),
             }
         }
@@ -197,18 +271,15 @@ impl Script<'_, '_> {
     }
 
     /// The name of a file goes to the end of the line.
-    fn file(&mut self, access: Access) -> Option<()> {
+    fn file(&mut self, access: Access) -> Step {
         let name = self.line();
         let name = name.trim_start();
         if name.is_empty() {
-            return None;
+            return Err(Stop::Refused);
         }
         let aside = access == Access::Write;
-        if aside {
-            self.facts.raise(Class::Write);
-        }
-        self.facts.touches.push(Touch { path: Arg::Known(name.to_owned()), access, aside });
-        Some(())
+        self.files.push(Touch { path: Arg::Known(name.to_owned()), access, aside });
+        Ok(())
     }
 }
 
@@ -258,6 +329,7 @@ mod tests {
             "1e touch x",
             "s/a/b/e",
             "s/a/b/ge",
+            "s/a/b/ e",
             "p;e id",
             "/x/{e id\n}",
             "a foo\\\\\ne id",

@@ -1,0 +1,436 @@
+//! From the words that were told apart to the facts, by the table alone.
+//!
+//! What the table cannot say is in [`special`](super::special).
+
+use haft_tool::{Access, Class};
+
+use super::{
+    Arg, Facts, Run, Touch, database, host,
+    table::{Entry, Kind, Meaning, Value, entry},
+    walk::{Walk, may_be_several, walk, walk_to_operand},
+};
+
+/// A program of the table, or its subcommand, with its words.
+pub(super) struct Case<'a> {
+    /// As the table names it.
+    pub(super) name: &'a str,
+    pub(super) entry: &'static Entry,
+    /// The words after the name.
+    pub(super) args: &'a [Arg],
+}
+
+/// The facts about a program with this name, if the table has it.
+pub(super) fn by_name(name: &str, argv: &[Arg]) -> Option<Facts> {
+    let entry = entry(name)?;
+    let case = Case { name, entry, args: argv.get(1..)? };
+    Some(if prints_only(&case) { Facts::of(Class::ReadOnly) } else { descend(&case, &argv[..1]) })
+}
+
+/// `sort --help` and `cargo --version` print something about the program, whatever else it could do.
+fn prints_only(case: &Case<'_>) -> bool {
+    let [Arg::Known(only)] = case.args else { return false };
+    let habits = &case.entry.habits;
+    let informs = matches!(only.as_str(), "--help" | "--version");
+    let gnu = informs && !(habits.exact || habits.open || habits.sub || habits.single);
+    let listed =
+        |option: &&super::table::Opt| option.name == *only && option.means.contains(&Meaning::Prints);
+    gnu || case.entry.options.iter().any(|option| listed(&option))
+}
+
+/// Finds the subcommand, if there are any: `git -C x stash list` is `git stash list` with something before it.
+fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
+    if !case.entry.habits.sub {
+        return match case.args.first() {
+            Some(Arg::Known(word)) => match sub_case(case, word) {
+                Some((name, entry)) => {
+                    let deeper = Case { name: &name, entry, args: &case.args[1..] };
+                    descend(&deeper, &[spelt, &case.args[..1]].concat())
+                }
+                None => judge(case),
+            },
+            _ => judge(case),
+        };
+    }
+    let before = before_subcommand(case);
+    let Some(at) = before.first_operand else { return judge(case) };
+    let Some((name, entry)) = known(&case.args[at]).and_then(|word| sub_case(case, word)) else {
+        return no_such_subcommand(case, &before, at, spelt);
+    };
+    let deeper = Case { name: &name, entry, args: &case.args[at + 1..] };
+    let spelling = [spelt, &case.args[at..=at]].concat();
+    let mut facts = descend(&deeper, &spelling);
+    add_what_stands_before(&mut facts, case, &before, &spelling, &case.args[at + 1..]);
+    facts
+}
+
+fn known(arg: &Arg) -> Option<&str> {
+    match arg {
+        Arg::Known(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn sub_case(case: &Case<'_>, word: &str) -> Option<(String, &'static Entry)> {
+    let name = format!("{} {word}", case.name);
+    entry(&name).map(|entry| (name, entry))
+}
+
+/// The options that stand before the subcommand.
+fn before_subcommand<'a>(case: &Case<'a>) -> Walk<'a> {
+    let mut before = walk_to_operand(case.entry, case.name, case.args);
+    if before.first_operand.is_some_and(|at| known(&case.args[at]).is_none()) {
+        before.doubt = Some(format!("the subcommand of `{}` is not known", case.name));
+    }
+    before
+}
+
+/// A subcommand that the table does not have: only a rule may allow it.
+fn no_such_subcommand(case: &Case<'_>, before: &Walk<'_>, at: usize, spelt: &[Arg]) -> Facts {
+    let listed = !case.entry.operands.first.is_empty() || case.entry.operands.many.is_some();
+    let mut facts = if listed { judge(case) } else { Facts::of(case.entry.class.max(Class::Write)) };
+    let spelling = [spelt, &case.args[at..=at]].concat();
+    add_what_stands_before(&mut facts, case, before, &spelling, &case.args[at + 1..]);
+    facts
+}
+
+fn add_what_stands_before(
+    facts: &mut Facts,
+    case: &Case<'_>,
+    before: &Walk<'_>,
+    spelt: &[Arg],
+    rest: &[Arg],
+) {
+    if let Some(doubt) = &before.doubt {
+        facts.doubt(doubt.clone());
+    }
+    let Some(at) = before.first_operand.filter(|at| *at > 0) else { return };
+    for directory in before.values_of(&["-C"]) {
+        facts.move_to(directory);
+    }
+    let case = Case { args: &case.args[..at], ..*case };
+    let mut seen = Judge::new(&case);
+    seen.options(before);
+    facts.raise(seen.raised);
+    facts.touches.append(&mut seen.facts.touches);
+    facts.hosts.append(&mut seen.facts.hosts);
+    if let Some(doubt) = seen.facts.doubt {
+        facts.doubt(doubt);
+    }
+    // A subcommand below has its own spelling, which is nearer to the rule.
+    let spelling: Vec<Arg> = spelt.iter().chain(rest).cloned().collect();
+    if !facts.spellings.contains(&spelling) {
+        facts.spellings.push(spelling);
+    }
+}
+
+fn judge(case: &Case<'_>) -> Facts {
+    match case.entry.special {
+        Some(special) => special.judge(case),
+        None => plain(case),
+    }
+}
+
+/// The facts by the table alone.
+pub(super) fn plain(case: &Case<'_>) -> Facts {
+    weigh(case, &walk(case.entry, case.name, case.args))
+}
+
+/// The same, for words that were told apart already.
+pub(super) fn weigh(case: &Case<'_>, walk: &Walk<'_>) -> Facts {
+    let mut judge = Judge::new(case);
+    judge.options(walk);
+    judge.operands(walk);
+    judge.finish(walk)
+}
+
+struct Judge<'a> {
+    case: &'a Case<'a>,
+    facts: Facts,
+    raised: Class,
+    /// An option says that nothing is changed after all.
+    calm: bool,
+    sends: bool,
+    emits: bool,
+    contacted: Vec<Arg>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(case: &'a Case<'a>) -> Self {
+        Judge {
+            case,
+            facts: Facts::of(case.entry.class),
+            raised: Class::ReadOnly,
+            calm: false,
+            sends: false,
+            emits: case.entry.habits.emits,
+            contacted: Vec::new(),
+        }
+    }
+
+    fn options(&mut self, walk: &Walk<'_>) {
+        self.calm = walk.means(Meaning::Read);
+        for used in &walk.used {
+            for meaning in &used.option.means {
+                self.meaning(*meaning, &used.option.name);
+            }
+            let kinds: &[Kind] = match &used.option.value {
+                Value::None => &[],
+                Value::Needed(kinds) => kinds,
+                Value::Attached(kind) => std::slice::from_ref(kind),
+            };
+            for (kind, value) in kinds.iter().zip(&used.values) {
+                self.value(*kind, value, false);
+            }
+        }
+    }
+
+    fn meaning(&mut self, meaning: Meaning, option: &str) {
+        match meaning {
+            Meaning::Write => self.raise(Class::Write),
+            Meaning::Destroy => self.raise(Class::Destructive),
+            Meaning::Sends => self.sends = true,
+            Meaning::Emits => self.emits = true,
+            Meaning::Dest => self.emits = false,
+            Meaning::Doubt => {
+                let name = self.case.name;
+                self.facts.doubt(format!("`{option}` of `{name}` can run a program, or change what it does"));
+            }
+            _ => {}
+        }
+    }
+
+    fn raise(&mut self, class: Class) {
+        self.raised = self.raised.max(class);
+    }
+
+    fn operands(&mut self, walk: &Walk<'_>) {
+        if misplaced(self.case.entry, walk) {
+            let name = self.case.name;
+            self.facts.doubt(format!("which operand of `{name}` is which is not known"));
+        }
+        let kinds = kinds(self.case.entry, walk);
+        for (at, operand) in walk.operands.iter().enumerate() {
+            self.when(operand);
+            match kinds.get(at) {
+                Some(Kind::Run) => return self.run(&walk.operands[at..]),
+                Some(kind) => self.value(*kind, operand, at + 1 == walk.operands.len()),
+                None => self.too_many(),
+            }
+        }
+        self.here(walk, &kinds);
+    }
+
+    fn when(&mut self, operand: &Arg) {
+        let Arg::Known(word) = operand else { return };
+        for when in self.case.entry.when.iter().filter(|when| when.fits(word)) {
+            self.meaning(when.means, word);
+        }
+    }
+
+    fn run(&mut self, words: &[&Arg]) {
+        let argv = words.iter().map(|word| (*word).clone()).collect();
+        self.facts.runs.push(Run::Command { argv, directory: None });
+    }
+
+    fn too_many(&mut self) {
+        if !self.case.entry.habits.open {
+            let name = self.case.name;
+            self.facts.doubt(format!("`{name}` has more operands than are understood"));
+        }
+    }
+
+    /// A search without a place to search goes through the directory.
+    fn here(&mut self, walk: &Walk<'_>, kinds: &[Kind]) {
+        let searches = self.case.entry.habits.here || walk.means(Meaning::Here);
+        if searches && !kinds.iter().any(|kind| matches!(kind, Kind::Read)) {
+            self.touch(&Arg::Known(".".to_owned()), Access::Read, false);
+        }
+    }
+
+    fn value(&mut self, kind: Kind, arg: &Arg, last: bool) {
+        match kind {
+            Kind::Text => self.text(arg),
+            Kind::Name if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
+            Kind::Name | Kind::Read => self.read(arg),
+            Kind::Write => self.touch(arg, Access::Write, false),
+            Kind::Out if is(arg, "-") => {}
+            Kind::Aside | Kind::Out => self.aside(arg),
+            Kind::Rev => self.revision(arg),
+            Kind::Url => self.contacted.push(host::of_url(arg)),
+            Kind::Host => self.contacted.push(host::of_name(arg)),
+            Kind::Away => self.away(arg, last),
+            Kind::Run => self.run(&[arg]),
+            Kind::Script => self.facts.runs.push(Run::Script(arg.clone())),
+            Kind::Change => self.raise(Class::Write),
+            Kind::Plus if begins(arg, "+") => {}
+            Kind::Plus => self.raise(Class::Write),
+            Kind::Drop => self.raise(Class::Destructive),
+            Kind::Sql => self.sql(arg),
+            Kind::Ref if begins(arg, "+") || begins(arg, ":") => self.raise(Class::Destructive),
+            Kind::Ref => {}
+            Kind::Data | Kind::Header => self.sent(arg, &["@"]),
+            Kind::Form => self.sent(arg, &["@", "=@", "=<"]),
+            Kind::Method => self.method(arg),
+        }
+    }
+
+    fn text(&mut self, arg: &Arg) {
+        let shun = &self.case.entry.shun;
+        let odd = match arg {
+            Arg::Known(text) => shun.iter().any(|word| text.contains(word)),
+            _ => !shun.is_empty(),
+        };
+        if odd {
+            let name = self.case.name;
+            self.facts.doubt(format!("what `{name}` is told to do is not followed"));
+        }
+    }
+
+    fn read(&mut self, arg: &Arg) {
+        if self.case.entry.habits.atfiles && (begins(arg, "@") || begins_unknown(arg)) {
+            self.facts.doubt(format!("`@file` has more arguments for `{}`", self.case.name));
+        }
+        if !is(arg, "-") {
+            self.touch(arg, Access::Read, false);
+        }
+    }
+
+    fn aside(&mut self, arg: &Arg) {
+        self.raise(Class::Write);
+        self.touch(arg, Access::Write, true);
+    }
+
+    /// A path, and where git takes `REVISION:PATH`, that path.
+    fn revision(&mut self, arg: &Arg) {
+        match arg {
+            Arg::Known(text) => match text.split_once(':') {
+                Some((_, "")) => {}
+                Some((_, path)) => self.touch(&Arg::Known(path.to_owned()), Access::Read, false),
+                None => self.touch(arg, Access::Read, false),
+            },
+            _ => self.touch(arg, Access::Read, false),
+        }
+    }
+
+    /// `host:path`, or a path of this machine.
+    fn away(&mut self, arg: &Arg, last: bool) {
+        match host::before_colon(arg) {
+            Some(host) => {
+                self.sends |= last;
+                self.contacted.push(host);
+            }
+            None => self.touch(arg, if last { Access::Write } else { Access::Read }, false),
+        }
+    }
+
+    /// Data that is sent; after one of these marks comes the file that it is in.
+    fn sent(&mut self, arg: &Arg, marks: &[&str]) {
+        let text = match arg {
+            Arg::Known(text) => text,
+            _ if begins(arg, "@") || begins_unknown(arg) || marks.len() > 1 => {
+                return self.touch(arg, Access::Read, false);
+            }
+            _ => return,
+        };
+        let file = text.strip_prefix('@').or_else(|| {
+            let mut later = marks.iter().skip(1);
+            later.find_map(|mark| text.split_once(mark).map(|(_, file)| file))
+        });
+        let file = file.or_else(|| marks.get(1).and_then(|_| text.split_once('@').map(|(_, file)| file)));
+        if let Some(file) =
+            file.map(|file| file.split(';').next().unwrap_or(file)).filter(|file| *file != "-")
+        {
+            self.touch(&Arg::Known(file.to_owned()), Access::Read, false);
+        }
+    }
+
+    fn method(&mut self, arg: &Arg) {
+        match arg {
+            Arg::Known(method) if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") => {}
+            Arg::Known(method) if method.eq_ignore_ascii_case("delete") => {
+                self.sends = true;
+                self.raise(Class::Destructive);
+            }
+            _ => self.sends = true,
+        }
+    }
+
+    fn sql(&mut self, arg: &Arg) {
+        match database::judge(arg) {
+            Ok(class) => self.raise(class),
+            Err(doubt) => self.facts.doubt(doubt),
+        }
+    }
+
+    fn touch(&mut self, path: &Arg, access: Access, aside: bool) {
+        let access = if self.calm && !aside { Access::Read } else { access };
+        self.facts.touches.push(Touch { path: path.clone(), access, aside });
+    }
+
+    fn finish(mut self, walk: &Walk<'_>) -> Facts {
+        let access = if self.sends { Access::Write } else { Access::Read };
+        self.facts.hosts.extend(self.contacted.drain(..).map(|host| (host, access)));
+        if self.emits && !self.calm {
+            self.touch(&Arg::Known(".".to_owned()), Access::Write, false);
+        }
+        self.facts.class = if self.calm { Class::ReadOnly } else { self.facts.class.max(self.raised) };
+        if let Some(doubt) = &walk.doubt {
+            self.facts.doubt(doubt.clone());
+        } else if let Some(doubt) = self.facts.doubt.take() {
+            self.facts.doubt(doubt);
+        }
+        self.facts.transparent =
+            self.case.entry.habits.clear && !walk.means(Meaning::Opaque) && self.facts.doubt.is_none();
+        self.facts
+    }
+}
+
+/// What each operand is, given the options.
+fn kinds(entry: &Entry, walk: &Walk<'_>) -> Vec<Kind> {
+    let count = walk.operands.len();
+    if walk.means(Meaning::Texts) {
+        return vec![Kind::Text; count];
+    }
+    let skipped = usize::from(walk.means(Meaning::First));
+    let mut kinds: Vec<Kind> = entry.operands.first.iter().copied().skip(skipped).take(count).collect();
+    let last = entry.operands.last.filter(|_| !walk.means(Meaning::Dest));
+    if let Some(many) = entry.operands.many {
+        kinds.resize(count.max(kinds.len()), many);
+    }
+    if let (Some(last), Some(place)) = (last, kinds.last_mut()) {
+        *place = last;
+    }
+    kinds
+}
+
+/// Whether an operand that may be several words makes it unclear what the next ones are.
+fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
+    let Some(placed) = walk.placed.filter(|_| !walk.means(Meaning::Texts)) else { return false };
+    let skipped = usize::from(walk.means(Meaning::First));
+    let operands = &entry.operands;
+    let mut later = operands.first.iter().skip(skipped + placed).chain(&operands.many);
+    let first = later.next();
+    let alike = later.all(|kind| Some(kind) == first);
+    let unclear_last = operands.last.is_some_and(|last| Some(&last) != first) && !walk.means(Meaning::Dest);
+    !alike || (unclear_last && placed + 1 == walk.operands.len())
+}
+
+fn is(arg: &Arg, text: &str) -> bool {
+    matches!(arg, Arg::Known(known) if known == text)
+}
+
+fn begins(arg: &Arg, with: &str) -> bool {
+    match arg {
+        Arg::Known(text) | Arg::Unknown { prefix: text, .. } => text.starts_with(with),
+        Arg::Glob(pattern) => super::walk::literal_beginning(pattern).starts_with(with),
+    }
+}
+
+/// Whether not even its beginning is known.
+fn begins_unknown(arg: &Arg) -> bool {
+    match arg {
+        Arg::Known(_) => false,
+        Arg::Unknown { prefix, .. } => prefix.is_empty() || may_be_several(arg),
+        Arg::Glob(pattern) => super::walk::literal_beginning(pattern).is_empty(),
+    }
+}

@@ -1,0 +1,247 @@
+//! `find`: where it looks, and what it does with what it finds.
+//!
+//! Its expression is a language of its own. A word of it that is not listed is a doubt.
+
+use haft_tool::{Access, Class};
+
+use super::super::{Arg, Facts, Run, Touch, judge::Case, walk::literal_beginning};
+use super::wrap::fill;
+
+/// Words without a value.
+const ALONE: &[&str] = &[
+    "(",
+    ")",
+    "!",
+    ",",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "-not",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-ls",
+    "-true",
+    "-false",
+    "-empty",
+    "-depth",
+    "-d",
+    "-mount",
+    "-xdev",
+    "-daystart",
+    "-follow",
+    "-noleaf",
+    "-nouser",
+    "-nogroup",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-nowarn",
+    "-warn",
+    "-E",
+    "-x",
+    "-X",
+    "-s",
+    "-help",
+    "--help",
+    "-version",
+    "--version",
+];
+
+/// Words with a value that is text.
+const WITH_TEXT: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-lname",
+    "-ilname",
+    "-type",
+    "-xtype",
+    "-size",
+    "-maxdepth",
+    "-mindepth",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-perm",
+    "-links",
+    "-inum",
+    "-used",
+    "-fstype",
+    "-context",
+    "-printf",
+    "-newermt",
+    "-newerat",
+    "-newerct",
+    "-newerBt",
+];
+
+/// Words with a value that is a file whose times are looked at.
+const WITH_FILE: &[&str] =
+    &["-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-neweram", "-newercm", "-files0-from"];
+
+pub(super) fn judge(case: &Case<'_>) -> Facts {
+    let mut search = Search { args: case.args, at: 0, roots: Vec::new(), facts: Facts::of(Class::ReadOnly) };
+    search.options();
+    search.places();
+    search.expression();
+    search.facts
+}
+
+struct Search<'a> {
+    args: &'a [Arg],
+    at: usize,
+    roots: Vec<Arg>,
+    facts: Facts,
+}
+
+impl<'a> Search<'a> {
+    /// `-H`, `-L`, `-P` and the like stand first.
+    fn options(&mut self) {
+        while let Some(Arg::Known(word)) = self.args.get(self.at) {
+            match word.as_str() {
+                "-H" | "-L" | "-P" | "-O0" | "-O1" | "-O2" | "-O3" | "--" => self.at += 1,
+                "-D" => self.at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    fn places(&mut self) {
+        while let Some(arg) = self.args.get(self.at).filter(|arg| !begins_expression(arg)) {
+            self.at += 1;
+            self.roots.push(arg.clone());
+        }
+        if self.roots.is_empty() {
+            self.roots.push(Arg::Known(".".to_owned()));
+        }
+        for root in &self.roots {
+            self.facts.touch(root, Access::Read);
+        }
+    }
+
+    fn expression(&mut self) {
+        while let Some(arg) = self.args.get(self.at) {
+            self.at += 1;
+            match arg {
+                Arg::Known(word) => self.word(word),
+                _ => self.facts.doubt("a word that is not known could be an action of `find`".to_owned()),
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        match word {
+            "-exec" | "-ok" => self.run(false),
+            "-execdir" | "-okdir" => self.run(true),
+            "-delete" => self.delete(),
+            "-fprint" | "-fprint0" | "-fls" => self.print_to_file(),
+            "-fprintf" => {
+                self.print_to_file();
+                self.value();
+            }
+            _ if ALONE.contains(&word) => {}
+            _ if WITH_TEXT.contains(&word) => drop(self.value()),
+            _ if WITH_FILE.contains(&word) => {
+                if let Some(file) = self.value() {
+                    self.facts.touch(&file, Access::Read);
+                }
+            }
+            _ => self.facts.doubt(format!("`{word}` is not known as a harmless word of `find`")),
+        }
+    }
+
+    fn value(&mut self) -> Option<Arg> {
+        let value = self.args.get(self.at)?.clone();
+        self.at += 1;
+        // The names that fit `*.rs` are no words of an expression, whatever they begin with.
+        let several = match &value {
+            Arg::Glob(pattern) => !pattern.contains('.'),
+            Arg::Unknown { splits, .. } => *splits,
+            Arg::Known(_) => false,
+        };
+        if several {
+            self.facts.doubt("a value that may be several words could hold an action of `find`".to_owned());
+        }
+        Some(value)
+    }
+
+    fn delete(&mut self) {
+        self.facts.raise(Class::Destructive);
+        for root in self.roots.clone() {
+            self.facts.touches.push(Touch { path: root, access: Access::Write, aside: true });
+        }
+    }
+
+    fn print_to_file(&mut self) {
+        self.facts.raise(Class::Write);
+        if let Some(path) = self.value() {
+            self.facts.touches.push(Touch { path, access: Access::Write, aside: true });
+        }
+    }
+
+    /// `-exec program {} ;` up to `;`, or to `+` after `{}`.
+    fn run(&mut self, beside: bool) {
+        self.facts.raise(Class::Write);
+        let mut argv = Vec::new();
+        while let Some(arg) = self.args.get(self.at) {
+            self.at += 1;
+            let after_mark = matches!(argv.last(), Some(Arg::Known(last)) if last == "{}");
+            match arg {
+                Arg::Known(word) if word == ";" || (word == "+" && after_mark) => break,
+                _ => argv.push(arg.clone()),
+            }
+        }
+        let found = if beside { "./".to_owned() } else { self.found_prefix() };
+        argv.iter_mut().for_each(|word| put(word, &found));
+        let directory = beside.then(|| Arg::Unknown { prefix: self.found_prefix(), splits: false });
+        if !argv.is_empty() {
+            self.facts.runs.push(Run::Command { argv, directory });
+        }
+    }
+
+    /// What the names that are found begin with.
+    fn found_prefix(&self) -> String {
+        match self.roots.as_slice() {
+            [Arg::Known(root)] => root.clone(),
+            [Arg::Unknown { prefix, splits: false }] => prefix.clone(),
+            [Arg::Glob(pattern)] => literal_beginning(pattern),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Puts what was found in place of `{}`.
+fn put(word: &mut Arg, found: &str) {
+    match word {
+        Arg::Known(text) if text == "{}" => *word = Arg::Unknown { prefix: found.to_owned(), splits: false },
+        _ => fill(word, "{}"),
+    }
+}
+
+fn begins_expression(arg: &Arg) -> bool {
+    let (text, open) = match arg {
+        Arg::Known(text) => (text.clone(), false),
+        Arg::Glob(pattern) => (literal_beginning(pattern), true),
+        Arg::Unknown { splits: true, .. } => return true,
+        Arg::Unknown { prefix, .. } => (prefix.clone(), true),
+    };
+    (open && text.is_empty()) || text.starts_with('-') || matches!(text.as_str(), "(" | ")" | "!" | ",")
+}

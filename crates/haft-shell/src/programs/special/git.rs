@@ -1,0 +1,67 @@
+//! Subcommands of git that lose work in some of their forms.
+
+use haft_tool::{Access, Class};
+
+use super::super::{
+    Arg, Facts,
+    judge::{Case, weigh},
+    walk::{Walk, walk},
+};
+
+/// `git checkout main` moves to a branch; `git checkout -- file` throws changes away.
+pub(super) fn checkout(case: &Case<'_>) -> Facts {
+    let walk = walk(case.entry, case.name, case.args);
+    let mut facts = weigh(case, &walk);
+    let paths = paths(case.name, &walk);
+    if !paths.is_empty() {
+        facts.raise(Class::Destructive);
+    }
+    for path in paths {
+        facts.touch(path, Access::Write);
+    }
+    facts
+}
+
+/// The operands that are files: what comes after `--`, after a revision, or is no name of a branch.
+fn paths<'a>(name: &str, walk: &Walk<'a>) -> Vec<&'a Arg> {
+    let creates = ["-b", "-B", "-c", "-C", "--orphan", "--create", "--force-create"]
+        .iter()
+        .any(|option| walk.has(option));
+    if name != "git checkout" || creates {
+        return Vec::new();
+    }
+    if let Some(before) = walk.before_dashes {
+        return walk.operands[before..].to_vec();
+    }
+    match walk.operands.as_slice() {
+        [only] if is_path(only) => vec![only],
+        [_] | [] => Vec::new(),
+        [first, rest @ ..] if is_path(first) => [&[*first], rest].concat(),
+        [_, rest @ ..] => rest.to_vec(),
+    }
+}
+
+/// No branch can have such a name.
+fn is_path(arg: &Arg) -> bool {
+    match arg {
+        Arg::Known(text) => {
+            text == "."
+                || text.starts_with("./")
+                || text.starts_with("../")
+                || text.starts_with([':', '/', '*'])
+        }
+        Arg::Glob(_) => true,
+        Arg::Unknown { .. } => false,
+    }
+}
+
+/// `git restore file` throws changes away; with `--staged` alone they stay in the file.
+pub(super) fn restore(case: &Case<'_>) -> Facts {
+    let walk = walk(case.entry, case.name, case.args);
+    let mut facts = weigh(case, &walk);
+    let staged = walk.has("-S") || walk.has("--staged");
+    if staged && !walk.has("-W") && !walk.has("--worktree") {
+        facts.class = Class::Write;
+    }
+    facts
+}

@@ -1,0 +1,111 @@
+//! Programs whose words say more than a table can.
+
+mod builtin; // test, printf, declare, read, set, …
+mod shell; //   sh, eval, trap, source
+mod wrap; //    env, xargs, sudo, watch, …
+mod find;
+mod sed;
+mod awk;
+mod file; //    tar, dd, kill
+mod git;
+
+use super::{Facts, judge::Case};
+
+/// Which code looks at it. The names are those of `by=` in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Special {
+    Alias,
+    Arithmetic,
+    Awk,
+    Command,
+    Dd,
+    Declare,
+    Env,
+    Eval,
+    Find,
+    ForeignShell,
+    GitCheckout,
+    GitRestore,
+    Kill,
+    Loose,
+    Parallel,
+    Sed,
+    Set,
+    Shell,
+    Source,
+    Ssh,
+    Sudo,
+    Tar,
+    Test,
+    Trap,
+    Variables,
+    Watch,
+    Xargs,
+}
+
+impl Special {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "alias" => Special::Alias,
+            "arithmetic" => Special::Arithmetic,
+            "awk" => Special::Awk,
+            "command" => Special::Command,
+            "dd" => Special::Dd,
+            "declare" => Special::Declare,
+            "env" => Special::Env,
+            "eval" => Special::Eval,
+            "find" => Special::Find,
+            "foreign_shell" => Special::ForeignShell,
+            "git_checkout" => Special::GitCheckout,
+            "git_restore" => Special::GitRestore,
+            "kill" => Special::Kill,
+            "loose" => Special::Loose,
+            "parallel" => Special::Parallel,
+            "sed" => Special::Sed,
+            "set" => Special::Set,
+            "shell" => Special::Shell,
+            "source" => Special::Source,
+            "ssh" => Special::Ssh,
+            "sudo" => Special::Sudo,
+            "tar" => Special::Tar,
+            "test" => Special::Test,
+            "trap" => Special::Trap,
+            "variables" => Special::Variables,
+            "watch" => Special::Watch,
+            "xargs" => Special::Xargs,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn judge(self, case: &Case<'_>) -> Facts {
+        match self {
+            Special::Alias => builtin::alias(case),
+            Special::Arithmetic => builtin::arithmetic(case),
+            Special::Awk => awk::judge(case),
+            Special::Command => wrap::command(case),
+            Special::Dd => file::dd(case),
+            Special::Declare => builtin::declare(case),
+            Special::Env => wrap::env(case),
+            Special::Eval => shell::eval(case),
+            Special::Find => find::judge(case),
+            Special::ForeignShell => shell::foreign(case),
+            Special::GitCheckout => git::checkout(case),
+            Special::GitRestore => git::restore(case),
+            Special::Kill => file::kill(case),
+            Special::Loose => wrap::loose(case),
+            Special::Parallel => wrap::parallel(case),
+            Special::Sed => sed::judge(case),
+            Special::Set => builtin::set(case),
+            Special::Shell => shell::shell(case),
+            Special::Source => shell::source(case),
+            Special::Ssh => wrap::ssh(case),
+            Special::Sudo => wrap::sudo(case),
+            Special::Tar => file::tar(case),
+            Special::Test => builtin::test(case),
+            Special::Trap => shell::trap(case),
+            Special::Variables => builtin::variables(case),
+            Special::Watch => wrap::watch(case),
+            Special::Xargs => wrap::xargs(case),
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The table of programs, read once from `table.txt`.
+//!
+//! The text is for people who check it; its head says what each word means. A line that cannot be read is left out, so
+//! that its program is not known, which is the careful answer; a test sees to it that there is none.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use haft_tool::Class;
+
+use super::special::Special;
+
+const TEXT: &str = include_str!("table.txt");
+
+/// What is known about a program, or about a subcommand of one.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) class: Class,
+    pub(super) habits: Habits,
+    pub(super) operands: Operands,
+    pub(super) options: Vec<Opt>,
+    /// Operands that change the class, or that are not followed.
+    pub(super) when: Vec<When>,
+    /// What a text operand must not hold.
+    pub(super) shun: Vec<&'static str>,
+    pub(super) special: Option<Special>,
+}
+
+/// The words after the class.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Habits {
+    pub(super) exact: bool,
+    pub(super) single: bool,
+    pub(super) ordered: bool,
+    pub(super) digits: bool,
+    pub(super) harmless: bool,
+    pub(super) open: bool,
+    pub(super) sub: bool,
+    pub(super) clear: bool,
+    pub(super) here: bool,
+    pub(super) emits: bool,
+    pub(super) atfiles: bool,
+}
+
+/// What operands are: some in front, then as many as come, then perhaps a last one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Operands {
+    pub(super) first: Vec<Kind>,
+    pub(super) many: Option<Kind>,
+    pub(super) last: Option<Kind>,
+}
+
+/// What an operand or a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Name,
+    Read,
+    Write,
+    Aside,
+    Out,
+    Rev,
+    Url,
+    Host,
+    Away,
+    Run,
+    Script,
+    Change,
+    Plus,
+    Drop,
+    Sql,
+    Ref,
+    Data,
+    Form,
+    Header,
+    Method,
+}
+
+/// An option that is known.
+#[derive(Debug, Clone)]
+pub(super) struct Opt {
+    /// With its dashes.
+    pub(super) name: String,
+    pub(super) value: Value,
+    pub(super) means: Vec<Meaning>,
+}
+
+/// Whether an option has a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    None,
+    /// Attached or in the next words.
+    Needed(Vec<Kind>),
+    /// Only if it is attached.
+    Attached(Kind),
+}
+
+/// What an option amounts to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Write,
+    Destroy,
+    Read,
+    Doubt,
+    Prints,
+    Texts,
+    First,
+    Dest,
+    Here,
+    Emits,
+    Sends,
+    Opaque,
+}
+
+/// `when a|b* destroy`
+#[derive(Debug, Clone)]
+pub(super) struct When {
+    words: Vec<&'static str>,
+    pub(super) means: Meaning,
+}
+
+impl When {
+    /// Whether this word is one of those that it speaks of.
+    pub(super) fn fits(&self, word: &str) -> bool {
+        self.words.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => word.starts_with(beginning),
+            None => word == *pattern,
+        })
+    }
+}
+
+/// The entry of a program, or of a program with its subcommand (`git log`).
+pub(super) fn entry(name: &str) -> Option<&'static Entry> {
+    static TABLE: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| read(TEXT).entries);
+    TABLE.get(name)
+}
+
+#[derive(Default)]
+struct Table {
+    entries: HashMap<&'static str, Entry>,
+    groups: HashMap<&'static str, Vec<Opt>>,
+    /// What could not be read, with the number of its line.
+    faults: Vec<String>,
+}
+
+/// A block that is being read: its names, or the name of its group.
+struct Block {
+    names: Vec<&'static str>,
+    group: bool,
+    entry: Entry,
+}
+
+fn read(text: &'static str) -> Table {
+    let mut table = Table::default();
+    let mut block: Option<Block> = None;
+    for (number, line) in text.lines().enumerate() {
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line.starts_with(' ') {
+            read_options(line.trim(), &mut block, number, &mut table);
+            continue;
+        }
+        finish(block.take(), &mut table);
+        block = header(line);
+        if block.is_none() {
+            table.fault(number, line);
+        }
+    }
+    finish(block, &mut table);
+    table
+}
+
+impl Table {
+    fn fault(&mut self, number: usize, what: &str) {
+        self.faults.push(format!("line {}: {what}", number + 1));
+    }
+}
+
+fn finish(block: Option<Block>, table: &mut Table) {
+    let Some(block) = block else { return };
+    if block.group {
+        for name in block.names {
+            table.groups.insert(name, block.entry.options.clone());
+        }
+        return;
+    }
+    for name in block.names {
+        if table.entries.insert(name, block.entry.clone()).is_some() {
+            table.faults.push(format!("`{name}` is there twice"));
+        }
+    }
+}
+
+fn header(line: &'static str) -> Option<Block> {
+    if let Some(name) = line.strip_prefix("group ") {
+        let entry = blank(Class::ReadOnly);
+        return Some(Block { names: vec![name.trim()], group: true, entry });
+    }
+    let (names, rest) = line.split_once(" = ")?;
+    let (words, operands) = match rest.split_once(" : ") {
+        Some((words, operands)) => (words, operands_of(operands)?),
+        None => (rest, Operands::default()),
+    };
+    let mut words = words.split_whitespace();
+    let mut entry = blank(class(words.next()?)?);
+    entry.operands = operands;
+    for word in words {
+        habit(&mut entry, word)?;
+    }
+    Some(Block { names: names.split(", ").map(str::trim).collect(), group: false, entry })
+}
+
+fn blank(class: Class) -> Entry {
+    Entry {
+        class,
+        habits: Habits::default(),
+        operands: Operands::default(),
+        options: Vec::new(),
+        when: Vec::new(),
+        shun: Vec::new(),
+        special: None,
+    }
+}
+
+fn class(word: &str) -> Option<Class> {
+    Some(match word {
+        "reads" => Class::ReadOnly,
+        "writes" => Class::Write,
+        "destroys" => Class::Destructive,
+        _ => return None,
+    })
+}
+
+fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
+    let habits = &mut entry.habits;
+    match word {
+        "gnu" => {}
+        "exact" => habits.exact = true,
+        "single" => habits.single = true,
+        "ordered" => habits.ordered = true,
+        "digits" => habits.digits = true,
+        "harmless" => habits.harmless = true,
+        "open" => habits.open = true,
+        "sub" => habits.sub = true,
+        "clear" => habits.clear = true,
+        "here" => habits.here = true,
+        "emits" => habits.emits = true,
+        "atfiles" => habits.atfiles = true,
+        _ => match word.split_once('=')? {
+            ("shun", words) => entry.shun = words.split('|').collect(),
+            ("by", name) => entry.special = Some(Special::named(name)?),
+            _ => return None,
+        },
+    }
+    Some(())
+}
+
+fn operands_of(text: &str) -> Option<Operands> {
+    let mut operands = Operands::default();
+    for word in text.split_whitespace() {
+        if let Some(many) = word.strip_suffix('…') {
+            operands.many = Some(kind(many)?);
+        } else if operands.many.is_some() {
+            operands.last = Some(kind(word)?);
+        } else {
+            operands.first.push(kind(word)?);
+        }
+    }
+    Some(operands)
+}
+
+fn kind(word: &str) -> Option<Kind> {
+    Some(match word {
+        "text" => Kind::Text,
+        "name" => Kind::Name,
+        "read" => Kind::Read,
+        "write" => Kind::Write,
+        "aside" => Kind::Aside,
+        "out" => Kind::Out,
+        "rev" => Kind::Rev,
+        "url" => Kind::Url,
+        "host" => Kind::Host,
+        "away" => Kind::Away,
+        "run" => Kind::Run,
+        "script" => Kind::Script,
+        "change" => Kind::Change,
+        "plus" => Kind::Plus,
+        "drop" => Kind::Drop,
+        "sql" => Kind::Sql,
+        "ref" => Kind::Ref,
+        "data" => Kind::Data,
+        "form" => Kind::Form,
+        "header" => Kind::Header,
+        "method" => Kind::Method,
+        _ => return None,
+    })
+}
+
+fn meaning(word: &str) -> Option<Meaning> {
+    Some(match word {
+        "write" => Meaning::Write,
+        "destroy" => Meaning::Destroy,
+        "read" => Meaning::Read,
+        "doubt" => Meaning::Doubt,
+        "prints" => Meaning::Prints,
+        "texts" => Meaning::Texts,
+        "first" => Meaning::First,
+        "dest" => Meaning::Dest,
+        "here" => Meaning::Here,
+        "emits" => Meaning::Emits,
+        "sends" => Meaning::Sends,
+        "opaque" => Meaning::Opaque,
+        _ => return None,
+    })
+}
+
+fn read_options(line: &'static str, block: &mut Option<Block>, number: usize, table: &mut Table) {
+    let Some(block) = block else { return table.fault(number, line) };
+    if let Some(rest) = line.strip_prefix("when ") {
+        match when(rest) {
+            Some(when) => block.entry.when.push(when),
+            None => table.fault(number, line),
+        }
+        return;
+    }
+    for token in line.split_whitespace() {
+        match options_of(token, block.entry.habits.single, &table.groups) {
+            Some(options) => options.into_iter().for_each(|option| add(&mut block.entry.options, option)),
+            None => table.fault(number, token),
+        }
+    }
+}
+
+/// A later word about an option holds: a group first, what is different afterwards.
+fn add(options: &mut Vec<Opt>, option: Opt) {
+    options.retain(|known| known.name != option.name);
+    options.push(option);
+}
+
+fn when(text: &'static str) -> Option<When> {
+    let (words, means) = text.split_once(' ')?;
+    Some(When { words: words.split('|').collect(), means: meaning(means.trim())? })
+}
+
+fn options_of(token: &str, single: bool, groups: &HashMap<&'static str, Vec<Opt>>) -> Option<Vec<Opt>> {
+    if let Some(group) = token.strip_prefix('@') {
+        return groups.get(group).cloned();
+    }
+    let mut pieces = token.split('!');
+    let (name, value) = name_and_value(pieces.next()?)?;
+    let means = pieces.map(meaning).collect::<Option<Vec<_>>>()?;
+    if name.starts_with("--") || single {
+        return Some(vec![Opt { name: name.to_owned(), value, means }]);
+    }
+    let letters = name.strip_prefix('-')?;
+    if value != Value::None && letters.chars().count() != 1 {
+        return None;
+    }
+    let option = |letter| Opt { name: format!("-{letter}"), value: value.clone(), means: means.clone() };
+    Some(letters.chars().map(option).collect())
+}
+
+fn name_and_value(text: &str) -> Option<(&str, Value)> {
+    if let Some((name, value)) = text.split_once('=') {
+        return Some((name, Value::Needed(value.split(',').map(kind).collect::<Option<_>>()?)));
+    }
+    if let Some((name, value)) = text.split_once('[') {
+        return Some((name, Value::Attached(kind(value.strip_suffix(']')?)?)));
+    }
+    Some((text, Value::None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_understood() {
+        let table = read(TEXT);
+        assert_eq!(table.faults, Vec::<String>::new());
+        assert!(table.entries.len() > 500, "only {}", table.entries.len());
+    }
+
+    #[test]
+    fn a_line_that_is_not_understood_is_told_and_left_out() {
+        let table = read("good = reads : read…\n  -a\nbad = perhaps\nworse = reads\n  -k=teapot\n");
+        assert_eq!(table.faults, ["line 3: bad = perhaps", "line 5: -k=teapot"]);
+        assert!(table.entries.contains_key("good") && !table.entries.contains_key("bad"));
+    }
+
+    #[test]
+    fn what_stands_before_a_subcommand_is_there_too() {
+        let table = read(TEXT);
+        for name in table.entries.keys() {
+            let Some((before, _)) = name.rsplit_once(' ') else { continue };
+            assert!(table.entries.contains_key(before), "`{name}` is never found without `{before}`");
+            let program = name.split(' ').next().and_then(|program| table.entries.get(program));
+            assert!(program.is_some_and(|entry| entry.habits.sub), "`{name}` needs a program with `sub`");
+        }
+    }
+}

@@ -81,7 +81,8 @@ struct Options {
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { peers: false, directory: root().join("../shared/corpora"), names: Vec::new() };
+        let mut options =
+            Options { peers: false, directory: root().join("../shared/corpora"), names: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {

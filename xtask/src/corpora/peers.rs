@@ -62,7 +62,9 @@ fn row(name: &str, report: &Report) -> String {
 
 /// Its rules are prefixes of words; what is not one plain command goes to it as a script for bash, as its own tool does.
 fn codex(program: &Path, case: &Case) -> Result<Answer> {
-    let Some(rules) = prefix_rules(&case.rules) else { return Ok(Answer::skipped("rules that it does not have")) };
+    let Some(rules) = prefix_rules(&case.rules) else {
+        return Ok(Answer::skipped("rules that it does not have"));
+    };
     if case.input.contains('\0') {
         return Ok(Answer::skipped("no argument can hold it"));
     }

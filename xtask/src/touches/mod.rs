@@ -64,7 +64,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
             continue;
         }
         ran += 1;
-        complaints.extend(observe(&haft, &sample, line, &effects)?.into_iter().map(|what| format!("  {line:?}: {what}")));
+        complaints.extend(
+            observe(&haft, &sample, line, &effects)?.into_iter().map(|what| format!("  {line:?}: {what}")),
+        );
     }
     println!("touches: {} command lines, {ran} run, {} surprises", lines.len(), complaints.len());
     complaints.iter().for_each(|complaint| println!("{complaint}"));
@@ -96,9 +98,15 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "trace=%file,connect", "-o"]).arg(&log);
     let sandboxed = haft.command(&sample.workspace(), &[]);
-    strace.arg(sandboxed.get_program()).args(["sandbox", "--network", "off", "--write"]).arg(sample.workspace());
+    strace
+        .arg(sandboxed.get_program())
+        .args(["sandbox", "--network", "off", "--write"])
+        .arg(sample.workspace());
     strace.args(["--", "bash", "-c", line]).current_dir(sample.workspace());
-    strace.env_clear().envs(sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("HOME", sample.home());
+    strace
+        .env_clear()
+        .envs(sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("HOME", sample.home());
     strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     watch(&mut strace, LIMIT)?;
     let tried = trace::read(&log, &sample.workspace()).context("what strace wrote")?;
@@ -114,7 +122,9 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
 fn is_foreseen(tried: &Tried, effects: &Effects, sample: &Sample) -> bool {
     let Tried::Path { path, access } = tried else { return false };
     if !path.starts_with(sample.workspace()) && !path.starts_with(sample.home()) {
-        return *access == Access::Read || path.starts_with("/dev") || path.starts_with("/tmp") && !path.starts_with(sample.root());
+        return *access == Access::Read
+            || path.starts_with("/dev")
+            || path.starts_with("/tmp") && !path.starts_with(sample.root());
     }
     let covers = |effect: &haft_tool::PathEffect| {
         let place = real(&effect.path);
@@ -128,13 +138,16 @@ fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {
     if path == sample.workspace() || path.starts_with(sample.home()) {
         return true;
     }
-    let names = |program: &str| LOOKED_AT.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, names)| names);
+    let names = |program: &str| {
+        LOOKED_AT.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, names)| names)
+    };
     let programs = effects.commands().iter().filter_map(|command| command.argv.first());
     let base = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
     let is_own = |program: &String| {
         let program = base(program);
         // git compares whatever is tracked.
-        program == "git" || names(&program).iter().any(|name| path.components().any(|part| part.as_os_str() == *name))
+        program == "git"
+            || names(&program).iter().any(|name| path.components().any(|part| part.as_os_str() == *name))
     };
     programs.into_iter().any(is_own)
 }

@@ -52,7 +52,11 @@ impl Sample {
     }
 
     fn git(&self, words: &[&str]) -> Result<()> {
-        let status = Command::new("git").args(words).current_dir(self.workspace()).env("HOME", self.home()).status()?;
+        let status = Command::new("git")
+            .args(words)
+            .current_dir(self.workspace())
+            .env("HOME", self.home())
+            .status()?;
         ensure!(status.success(), "git {words:?} failed");
         Ok(())
     }

@@ -28,8 +28,27 @@ impl fmt::Display for Tried {
 
 /// Calls that change what is at a path. Others that name one only look.
 const CHANGES: [&str; 21] = [
-    "creat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "link", "linkat",
-    "symlink", "symlinkat", "truncate", "chmod", "fchmodat", "chown", "lchown", "fchownat", "utimensat", "mknodat",
+    "creat",
+    "unlink",
+    "unlinkat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "truncate",
+    "chmod",
+    "fchmodat",
+    "chown",
+    "lchown",
+    "fchownat",
+    "utimensat",
+    "mknodat",
 ];
 
 /// What the command line tried, from the log of everything: the sandbox's own steps come before.
@@ -43,14 +62,22 @@ fn tried(text: &str, workspace: &Path) -> Vec<Tried> {
     let mut own: Option<&str> = None;
     let mut found = Vec::new();
     for line in text.lines() {
-        let Some((process, call)) = line.split_once(' ').map(|(process, call)| (process, call.trim_start())) else { continue };
+        let Some((process, call)) = line.split_once(' ').map(|(process, call)| (process, call.trim_start()))
+        else {
+            continue;
+        };
         match own {
-            None if call.starts_with("execve(") && call.contains("\"bash\", \"-c\"") && !call.contains("\"sandbox\"") => {
+            None if call.starts_with("execve(")
+                && call.contains("\"bash\", \"-c\"")
+                && !call.contains("\"sandbox\"") =>
+            {
                 own = Some(process);
             }
             None => drop(earlier.insert(process)),
             // Processes that were there before the command line are the sandbox's.
-            Some(own) if process == own || !earlier.contains(process) => found.extend(of_call(call, workspace)),
+            Some(own) if process == own || !earlier.contains(process) => {
+                found.extend(of_call(call, workspace))
+            }
             Some(_) => {}
         }
     }
@@ -65,7 +92,8 @@ fn of_call(call: &str, workspace: &Path) -> Vec<Tried> {
     }
     let is_open = matches!(name, "open" | "openat" | "openat2");
     let opens_to_write = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| rest.contains(flag));
-    let access = if CHANGES.contains(&name) || is_open && opens_to_write { Access::Write } else { Access::Read };
+    let access =
+        if CHANGES.contains(&name) || is_open && opens_to_write { Access::Write } else { Access::Read };
     // Who only asks whether something is there learns its name, which the command line has said.
     if access == Access::Read && !is_open {
         return Vec::new();

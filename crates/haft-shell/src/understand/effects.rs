@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use haft_tool::{
-    Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread,
-};
+use haft_tool::{Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread};
 
 use super::{Act, places::Places, words::PIPE};
 use crate::programs::{Arg, Facts, Touch};
@@ -50,7 +48,9 @@ impl Sum {
         }
         for (host, access) in &facts.hosts {
             match host {
-                Arg::Known(host) => self.0.push_host(HostEffect { host: host.clone(), access: *access, by: Some(by) }),
+                Arg::Known(host) => {
+                    self.0.push_host(HostEffect { host: host.clone(), access: *access, by: Some(by) })
+                }
                 _ => self.0.push_doubt("a host that is known only when it runs"),
             }
         }
@@ -66,7 +66,9 @@ impl Sum {
     fn touch(&mut self, path: &Arg, places: &Places, manner: Manner) {
         match path {
             Arg::Known(path) if is_no_file(path, manner.access) => {}
-            Arg::Known(path) if is_a_connection(path) => self.0.push_doubt("a connection that the shell opens"),
+            Arg::Known(path) if is_a_connection(path) => {
+                self.0.push_doubt("a connection that the shell opens")
+            }
             Arg::Known(path) => self.known(path, places, manner),
             Arg::Glob(pattern) => self.glob(pattern, places, manner),
             Arg::Unknown { .. } => {
@@ -92,7 +94,9 @@ impl Sum {
             return self.0.push_doubt("a pattern that goes up again");
         };
         // A pattern of nothing but wildcards fits all; one with a dot in front fits what is hidden.
-        let is_wide = rest.split('/').any(|name| name.starts_with('.') || name.bytes().all(|byte| b"*?".contains(&byte)));
+        let is_wide = rest
+            .split('/')
+            .any(|name| name.starts_with('.') || name.bytes().all(|byte| b"*?".contains(&byte)));
         let spread = if is_wide || manner.spread == Spread::All && manner.access == Access::Read {
             Spread::All
         } else {

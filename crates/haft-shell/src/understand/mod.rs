@@ -9,8 +9,6 @@ mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
 mod walk; //     tree → acts
 mod effects; //  acts → effects
-#[cfg(test)]
-mod tests;
 
 use std::borrow::Cow;
 
@@ -81,7 +79,20 @@ impl Understood {
     pub fn shown(&self, text: &str) -> String {
         match &self.parsed.error {
             None => syntax::render(&self.parsed.script),
-            Some(_) => syntax::escaped(text),
+            Some(_) => escaped(text),
         }
     }
+}
+
+/// A text that could not be read, so that at least everything in it can be seen.
+fn escaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, odd) in syntax::odd_characters(text) {
+        plain.push_str(&text[from..at]);
+        plain.extend(odd.escape_default());
+        from = at + odd.len_utf8();
+    }
+    plain.push_str(&text[from..]);
+    plain
 }

@@ -12,8 +12,8 @@ use super::{Act, places::Places, words::Meanings};
 use crate::{
     programs::{self, Arg, Run},
     syntax::{
-        self, AssignedValue, Assignment, Command, CommandKind, Connector, Item, Parsed, Part, Pipeline, Redirect,
-        RedirectKind, Script, Word,
+        self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Item, Parsed, Part,
+        Pipeline, Redirect, RedirectKind, Script, Word,
     },
 };
 
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
     }
 
     fn parsed(&mut self, text: &str, parsed: &Parsed) {
-        if syntax::odd_characters(text).next().is_some() {
+        if !syntax::odd_characters(text).is_empty() {
             self.doubt("characters that do not look like what they are");
         }
         self.script(&parsed.script);
@@ -150,11 +150,11 @@ impl<'a> Walk<'a> {
                 self.stay()
             }
             CommandKind::If { arms, otherwise } => self.choice(arms, otherwise.as_ref()),
-            CommandKind::While { condition, body } => self.repeated(|walk| {
+            CommandKind::While { condition, body, .. } => self.repeated(|walk| {
                 walk.script(condition);
                 walk.script(body);
             }),
-            CommandKind::For { name, words, body } => {
+            CommandKind::For { name, words, body, .. } => {
                 self.assigned(name);
                 words.iter().flatten().for_each(|word| self.inside(word));
                 self.repeated(|walk| walk.script(body))
@@ -201,11 +201,11 @@ impl<'a> Walk<'a> {
         self.stay()
     }
 
-    fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Script)]) -> After {
+    fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Script, ArmEnd)]) -> After {
         self.inside(word);
         let before = self.here.clone();
         let mut ends = before.clone();
-        for (patterns, body) in arms {
+        for (patterns, body, _) in arms {
             patterns.iter().for_each(|pattern| self.inside(pattern));
             self.script(body);
             ends = ends.or(&self.here);
@@ -234,14 +234,16 @@ impl<'a> Walk<'a> {
                 RedirectKind::Read(word) => (word, &[Access::Read]),
                 RedirectKind::Write(word) => (word, &[Access::Write]),
                 RedirectKind::ReadWrite(word) => (word, &[Access::Read, Access::Write]),
-                RedirectKind::Duplicate(word) | RedirectKind::HereDocument(word) | RedirectKind::HereString(word) => {
-                    (word, &[])
-                }
+                RedirectKind::Duplicate(word)
+                | RedirectKind::HereDocument(word)
+                | RedirectKind::HereString(word) => (word, &[]),
             };
             self.inside(word);
             let target = self.meanings().one(word);
             input = match (&redirect.kind, &target) {
-                (RedirectKind::HereDocument(_) | RedirectKind::HereString(_), Arg::Known(text)) => Input::Text(text.clone()),
+                (RedirectKind::HereDocument(_) | RedirectKind::HereString(_), Arg::Known(text)) => {
+                    Input::Text(text.clone())
+                }
                 (RedirectKind::Write(_), _) => input,
                 (RedirectKind::Duplicate(_), Arg::Known(_)) => input,
                 _ => Input::Unknown,
@@ -305,7 +307,9 @@ impl<'a> Walk<'a> {
         };
         if self.depth >= DEEPEST {
             self.doubt("commands within commands, deeper than can be followed");
-            let known = argv.iter().filter_map(|arg| if let Arg::Known(word) = arg { Some(word.clone()) } else { None });
+            let known = argv
+                .iter()
+                .filter_map(|arg| if let Arg::Known(word) = arg { Some(word.clone()) } else { None });
             let words: Vec<String> = known.collect();
             self.acts.extend((0..words.len().min(64)).map(|from| Act::Suspect(words[from..].to_vec())));
             return self.stay();
@@ -364,7 +368,8 @@ impl<'a> Walk<'a> {
 
     fn go(&mut self, arguments: &[Arg]) -> After {
         let failed = self.here.clone();
-        let mut operands = arguments.iter().skip_while(|arg| matches!(arg, Arg::Known(word) if is_option_of_cd(word)));
+        let mut operands =
+            arguments.iter().skip_while(|arg| matches!(arg, Arg::Known(word) if is_option_of_cd(word)));
         let to = match (operands.next(), operands.next()) {
             (None, _) => self.base.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
             (Some(Arg::Known(to)), None) if to != "-" => Some(to.clone()),
@@ -414,10 +419,15 @@ impl<'a> Walk<'a> {
 
     fn part(&mut self, part: &Part) {
         match part {
-            Part::Literal(_) | Part::Quoted(_) | Part::Tilde(_) | Part::Glob(_) | Part::Range(_) | Part::Variable(_) => {}
+            Part::Literal(_)
+            | Part::Quoted(_)
+            | Part::Tilde(_)
+            | Part::Glob(_)
+            | Part::Range(_)
+            | Part::Variable(_) => {}
             Part::Double(parts) => parts.iter().for_each(|part| self.part(part)),
             Part::Brace(words) => words.iter().for_each(|word| self.inside(word)),
-            Part::Command(script) | Part::Process(script) => self.apart(|walk| walk.script(script)),
+            Part::Command(script) | Part::Process(_, script) => self.apart(|walk| walk.script(script)),
             Part::Arithmetic(expression) => self.arithmetic(expression),
             Part::Parameter { name, operator, words } => {
                 words.iter().for_each(|word| self.inside(word));
@@ -431,10 +441,14 @@ impl<'a> Walk<'a> {
         let plain = || words.iter().all(|word| is_plain_calculation(&word.parts));
         match operator {
             _ if name.starts_with('!') => self.doubt("a variable whose name is known only when it runs"),
-            "=" | ":=" => self.assigned(name),
+            "=" | ":=" | "[=" | "[:=" => self.assigned(name),
             ":" if !plain() => self.doubt("a calculation with names, which may run what they hold"),
-            _ if operator.contains('[') && !plain() => self.doubt("an index with names, which may run what they hold"),
-            _ if operator.starts_with('@') && !matches!(operator, "@Q" | "@U" | "@u" | "@L") => {
+            _ if operator.contains('[') && !plain() => {
+                self.doubt("an index with names, which may run what they hold")
+            }
+            _ if operator.contains('@')
+                && !matches!(operator.trim_start_matches('['), "@Q" | "@U" | "@u" | "@L") =>
+            {
                 self.doubt("a transformation that may run what a variable holds");
             }
             _ => {}

@@ -79,7 +79,7 @@ impl Meanings<'_> {
             Part::Variable(name) if name == "PWD" => draft.path(self.directory, quoted),
             Part::Glob(text) => draft.glob(text),
             // The shell puts the name of a pipe there, and nothing that anybody chose.
-            Part::Process(_) => draft.text(PIPE),
+            Part::Process(..) => draft.text(PIPE),
             _ => draft.open(!quoted),
         }
     }

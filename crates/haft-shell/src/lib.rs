@@ -9,3 +9,4 @@
 
 pub mod syntax; //     text → tree
 pub mod programs; //   the words of one command → what that program does with them
+pub mod run; //        a process: started, listened to, ended

@@ -67,7 +67,10 @@ impl Setup {
     /// Built-in tools and the settings' figures. Rules are the session's: a question may be about one without them.
     fn builder(&self) -> EngineBuilder {
         let toolsets = self.settings.toolsets.iter();
-        let options = haft_tools::Options { data_reminder: self.settings.data_reminder.unwrap_or_default() };
+        let options = haft_tools::Options {
+            data_reminder: self.settings.data_reminder.unwrap_or_default(),
+            ..haft_tools::Options::default()
+        };
         let builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)
             .tools(haft_tools::builtin_with(options))

@@ -53,6 +53,35 @@ pub struct Settings {
     pub budget: Budget,
     /// From when on tools are searched for instead of shown.
     pub thresholds: Thresholds,
+    /// How processes are confined.
+    pub sandbox: Sandbox,
+}
+
+/// How processes are confined, besides what rules and effects say of each call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Whether they are.
+    pub enabled: bool,
+    /// Whether a process that cannot be confined fully may not run.
+    pub required: bool,
+    /// What they may write besides the workspace.
+    pub write: Vec<PathBuf>,
+    /// What they may not read, besides what rules deny.
+    pub deny_read: Vec<PathBuf>,
+    /// The hosts that they may always contact.
+    pub hosts: Vec<String>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox {
+            enabled: true,
+            required: false,
+            write: Vec::new(),
+            deny_read: Vec::new(),
+            hosts: Vec::new(),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -63,6 +92,7 @@ impl Default for Settings {
             retry: Retry::default(),
             budget: Budget::default(),
             thresholds: Thresholds::default(),
+            sandbox: Sandbox::default(),
         }
     }
 }
@@ -125,6 +155,10 @@ impl Engine {
 
     pub(crate) fn results(&self) -> &dyn ResultStore {
         &*self.0.results
+    }
+
+    pub(crate) fn shared_results(&self) -> Arc<dyn ResultStore> {
+        self.0.results.clone()
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {

@@ -3,12 +3,17 @@
 //! A tool gets no session. It gets a token that is cancelled, a way to report progress, the few facts it may need, and
 //! the door to the file system, which opens only what the call's effects declared.
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{
+    fmt,
+    io::{self, Write},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, Fault, Files, View, files::NoFiles};
+use crate::{BoxFuture, Fault, Files, Grant, Tasks, View, files::NoFiles, task::NoTasks};
 
 /// The id that the model gave a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -108,8 +113,40 @@ pub trait Host: Send + Sync {
     fn files(&self) -> Arc<dyn Files>;
     /// Keeps a text where the model can read parts of it, and says where.
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>>;
+    /// Makes a place to keep a text piece by piece.
+    fn keeper(&self, call: &CallId) -> Keeper;
     /// A piece of the session's state that a tool keeps under a key.
     fn state(&self, key: &str) -> Option<serde_json::Value>;
+    /// What processes of this call may touch. May look at many files.
+    fn grant(&self) -> Result<Grant, Fault>;
+    /// What goes on in this session.
+    fn tasks(&self) -> Arc<dyn Tasks>;
+}
+
+/// Keeps a text that comes piece by piece, and says where from the first piece on. It outlives its call, and holds on to
+/// nothing of the session.
+#[derive(Clone)]
+pub struct Keeper(Arc<dyn Fn() -> io::Result<Kept> + Send + Sync>);
+
+/// A text that is being kept: where it is, and where its pieces go.
+pub type Kept = (PathBuf, Box<dyn Write + Send>);
+
+impl Keeper {
+    /// For engines: a keeper that begins a text like this.
+    pub fn new(begin: impl Fn() -> io::Result<Kept> + Send + Sync + 'static) -> Keeper {
+        Keeper(Arc::new(begin))
+    }
+
+    /// Begins a text.
+    pub fn begin(&self) -> io::Result<Kept> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
 }
 
 /// The context of one running call. Cheap to clone.
@@ -172,6 +209,22 @@ impl Cx {
         kept.map_err(|err| Fault::failed("the text could not be kept").with_source(err))
     }
 
+    /// Keeps a text like [`keep`](Cx::keep), but while it comes: for output that is too much for memory.
+    pub fn keeper(&self) -> Keeper {
+        self.host.keeper(&self.call)
+    }
+
+    /// What processes of this call may touch.
+    pub async fn grant(&self) -> Result<Grant, Fault> {
+        let host = self.host.clone();
+        self.blocking(move || host.grant()).await
+    }
+
+    /// What goes on in this session, and where to put what is to go on after this call.
+    pub fn tasks(&self) -> Arc<dyn Tasks> {
+        self.host.tasks()
+    }
+
     /// Runs blocking or CPU-heavy work beside the async threads. Long loops inside look at
     /// [`is_cancelled`](Cx::is_cancelled) on a clone of this context.
     pub async fn blocking<T: Send + 'static>(
@@ -224,7 +277,16 @@ impl Host for NoHost {
     fn keep(&self, _: &CallId, _: String) -> BoxFuture<'_, io::Result<PathBuf>> {
         Box::pin(async { Err(io::Error::other("nothing is kept here")) })
     }
+    fn keeper(&self, _: &CallId) -> Keeper {
+        Keeper::new(|| Err(io::Error::other("nothing is kept here")))
+    }
     fn state(&self, _: &str) -> Option<serde_json::Value> {
         None
+    }
+    fn grant(&self) -> Result<Grant, Fault> {
+        Ok(Grant::default())
+    }
+    fn tasks(&self) -> Arc<dyn Tasks> {
+        Arc::new(NoTasks)
     }
 }

@@ -46,6 +46,8 @@ mod shown; //    how names that are no text are written
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
 mod files; //    the door to the file system among it
+mod grant; //    what its processes may touch
+mod task; //     work that goes on after its call
 mod walk; //     all that lies below a directory
 mod reply; //    what comes back
 mod fault; //    what comes back when it does not work
@@ -55,18 +57,20 @@ mod closure; //  tools without a type of their own
 
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
-pub use cx::{CallId, Caller, Cx, Host, NoHost, Progress, SessionFacts, SessionId};
+pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
     Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Reversal, Spread, StateEffect,
     overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Piece, Sight, Stamp};
+pub use grant::Grant;
 pub use path::{AbsolutePath, PathBase};
 pub use reply::{Action, Block, Change, Reply};
 pub use schema::Schema;
 pub use shown::{Shown, shown, unshown};
 pub use spec::{Availability, CostTier, Interrupt, Limit, Load, Spec};
+pub use task::{Task, TaskNews, TaskState, Tasks};
 pub use tool::Tool;
 pub use view::{Moment, View};
 pub use walk::{Flow, Found, Kind, Visitor, Walk, Walked};

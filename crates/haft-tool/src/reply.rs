@@ -1,4 +1,4 @@
-//! What comes back when a call works.
+//! What comes back when a call works, or has more to say than that it did not.
 //!
 //! A reply has a part for each reader: blocks and an observation for the model, data for programs, a view for
 //! people, changes for the session. Only the first is required.
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::View;
+use crate::{FaultKind, View};
 
 /// The result of a call that worked.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +29,9 @@ pub struct Reply {
     pub meta: Map<String, Value>,
     /// How a person sees it.
     pub view: Option<View>,
+    /// What went wrong, for a call that ran and has all of the above to tell although it did not work: a command with
+    /// its output and an exit code. The model gets it as an error.
+    pub failure: Option<FaultKind>,
 }
 
 /// A piece of a result. Binary pieces hold raw bytes; each API's form is made at the very end.
@@ -173,6 +176,12 @@ impl Reply {
     /// Notes a fact about the result.
     pub fn note(mut self, key: impl Into<String>, value: impl Into<Value>) -> Reply {
         self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Says that it did not work after all.
+    pub fn failing(mut self, kind: FaultKind) -> Reply {
+        self.failure = Some(kind);
         self
     }
 

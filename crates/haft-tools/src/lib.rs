@@ -4,6 +4,7 @@
 //! two lines here; forget the second and the compiler says that it is never constructed.
 
 mod apply_patch; //  ApplyPatch: changes in several files, all or none
+mod bash; //         Bash: runs a command
 mod edit; //         Edit: replaces a passage of a text file
 mod glob; //         Glob: the files whose paths fit a pattern
 mod grep; //         Grep: the lines of files that match a pattern
@@ -11,6 +12,8 @@ mod list; //         List: what is in a directory
 mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
 mod read; //         Read: what is in a file, as a model can take it in
 mod stat; //         Stat: what is at a path
+mod task_output; //  TaskOutput: what a task in the background has said
+mod task_stop; //    TaskStop: ends a task in the background
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
 mod diff; //         for several: a change as a person sees it
@@ -27,6 +30,7 @@ mod desk; //         for tests: a session that may edit
 
 use haft_tool::{IntoTool, SharedTool};
 
+pub use bash::BashOptions;
 pub use tool_search::ToolSearch;
 
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
@@ -39,12 +43,15 @@ pub fn builtin() -> Vec<SharedTool> {
 pub struct Options {
     /// Whether every reply of Read says that what a file holds is data, not a request.
     pub data_reminder: bool,
+    /// What holds for commands.
+    pub bash: BashOptions,
 }
 
 /// All tools of [`builtin`], as somebody wants them.
 pub fn builtin_with(options: Options) -> Vec<SharedTool> {
     vec![
         apply_patch::ApplyPatch.into_tool(),
+        bash::Bash { options: options.bash }.into_tool(),
         edit::Edit.into_tool(),
         glob::Glob.into_tool(),
         grep::Grep.into_tool(),
@@ -52,6 +59,8 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         notebook_edit::NotebookEdit.into_tool(),
         read::Read { data_reminder: options.data_reminder }.into_tool(),
         stat::Stat.into_tool(),
+        task_output::TaskOutput.into_tool(),
+        task_stop::TaskStop.into_tool(),
         write::Write.into_tool(),
     ]
 }

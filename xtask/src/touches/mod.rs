@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use haft_shell::understand;
-use haft_tool::{Access, Class, Effects, PathBase};
+use haft_tool::{Access, Class, Effects};
 use serde_json::Value;
 
 use crate::{

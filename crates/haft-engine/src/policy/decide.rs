@@ -3,7 +3,10 @@
 //! The order is the table at the head of the [module](super). A stage that answers is a [`Finding`]; the first decides, the
 //! second is what would have decided otherwise.
 
-use std::{fmt, iter, path::Path};
+use std::{
+    fmt, iter,
+    path::{Path, PathBuf},
+};
 
 use haft_tool::{
     Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec, Spread,
@@ -181,6 +184,17 @@ impl Policy {
         (!withheld.rules.is_empty()).then_some(withheld)
     }
 
+    /// Where rules speak against reading, as far as they count in calls of these names: for whoever must keep a process
+    /// away from there.
+    pub fn restricted<'a>(&'a self, names: impl Iterator<Item = &'a str>) -> Restricted {
+        let scoped = names.filter_map(|name| self.scoped.get(name));
+        let mut restricted = Restricted::default();
+        for patterns in iter::once(&self.shared).chain(scoped) {
+            patterns.paths(Access::Read).restricted(&mut restricted);
+        }
+        restricted
+    }
+
     /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
     /// what another rule forbids.
     fn whole_tool(&self, request: &Request<'_>, survey: &Survey) -> Option<Finding> {
@@ -258,6 +272,17 @@ impl Policy {
         };
         seen.target.as_deref().is_some_and(named)
     }
+}
+
+/// Where rules speak against reading.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Restricted {
+    /// What is denied, with all below.
+    pub denied: Vec<PathBuf>,
+    /// What is asked about, with all below.
+    pub asked: Vec<PathBuf>,
+    /// Directories below which patterns say what is.
+    pub patterned: Vec<PathBuf>,
 }
 
 /// The rules that speak against reading, as far as they count in one call.

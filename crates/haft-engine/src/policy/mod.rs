@@ -90,7 +90,7 @@ mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Decision, Request, Verdict, Withheld};
+pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{
     Answer, Asked, Asker, Grants, Nobody, Permit, Question, Refused, Settled, Warrant, ask, settle,

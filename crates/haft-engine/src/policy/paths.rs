@@ -4,13 +4,18 @@
 //! it, however many there are elsewhere. Paths are compared as bytes, name by name: nothing in them can act as a
 //! pattern, and a name that is not UTF-8 is a name.
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use globset::{Candidate, Glob, GlobSet};
 use haft_tool::{Access, PathEffect};
 
 use super::{
-    decide::Verdict,
+    decide::{Restricted, Verdict},
     pattern,
     rule::PathPattern,
     rules::{Hits, RuleId},
@@ -99,6 +104,13 @@ impl PathRules {
         self.restricts
     }
 
+    /// Adds the places where rules ask or deny.
+    pub(super) fn restricted(&self, places: &mut Restricted) {
+        if self.restricts {
+            self.root.restricted(&mut PathBuf::from("/"), places);
+        }
+    }
+
     /// The rules that cover a path, which must be tidy.
     pub(super) fn find(&self, path: &[u8]) -> Hits {
         let (mut directory, mut rest) = (&self.root, strip_slash(path));
@@ -163,6 +175,26 @@ impl Directory {
         let here = [self.here.against(), self.below.against(), self.speaks_anywhere()];
         let below = self.children.values().filter_map(Directory::speaks);
         here.into_iter().flatten().chain(below).min()
+    }
+
+    fn restricted(&self, here: &mut PathBuf, places: &mut Restricted) {
+        let is_strict = |hits: &Hits| hits.deny.is_some() || hits.ask.is_some();
+        if self.here.deny.is_some() {
+            places.denied.push(here.clone());
+        } else if self.here.ask.is_some() {
+            places.asked.push(here.clone());
+        }
+        let has_patterns = is_strict(&self.below)
+            || self.anywhere.values().any(is_strict)
+            || self.globs.rules.iter().any(|(verdict, _)| *verdict != Verdict::Allow);
+        if has_patterns {
+            places.patterned.push(here.clone());
+        }
+        for (name, child) in self.children.iter() {
+            here.push(OsStr::from_bytes(name));
+            child.restricted(here, places);
+            here.pop();
+        }
     }
 
     fn find_anywhere(&self, rest: &[u8], hits: &mut Hits) {

@@ -6,7 +6,8 @@ use super::{FaultFacts, Meta, ToolResult, preview, size};
 
 /// A result from a reply: the observation first, then the content, then what may be done next.
 pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Meta) -> ToolResult {
-    let Reply { mut blocks, data, observation, actions, messages, changes: _, meta: notes, view: _ } = reply;
+    let Reply { mut blocks, data, observation, actions, messages, changes: _, meta: notes, view: _, failure } =
+        reply;
     if let Some(observation) = &observation {
         blocks.insert(0, Block::Text(format!("{observation}\n")));
     }
@@ -14,7 +15,8 @@ pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Met
         blocks.push(Block::Text(suggestions(&actions)));
     }
     meta.notes.extend(notes);
-    ToolResult { call, tool, blocks, fault: None, data, observation, actions, messages, view: None, meta }
+    let fault = failure.map(|kind| FaultFacts { kind, refusal: None });
+    ToolResult { call, tool, blocks, fault, data, observation, actions, messages, view: None, meta }
 }
 
 /// The longest message of a call that never ran. It can only be long by repeating what the model sent.

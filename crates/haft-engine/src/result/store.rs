@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use haft_tool::{Block, BoxFuture, CallId, SessionId};
+use haft_tool::{Block, BoxFuture, CallId, Kept, SessionId};
 
 /// Keeps results that are too large for the model.
 pub trait ResultStore: Send + Sync {
@@ -23,6 +23,11 @@ pub trait ResultStore: Send + Sync {
         call: &CallId,
         blocks: Arc<Vec<Block>>,
     ) -> BoxFuture<'_, io::Result<PathBuf>>;
+
+    /// Begins a text that comes piece by piece. It may be read while it grows, so it has its name from the beginning.
+    fn begin(&self, _session: &SessionId, _call: &CallId) -> io::Result<Kept> {
+        Err(io::Error::other("this store takes whole results only"))
+    }
 
     /// The directory below which a session's results are kept, if they are files. The session may read it unasked.
     fn directory(&self, _session: &SessionId) -> Option<PathBuf> {
@@ -61,6 +66,15 @@ impl ResultStore for FileStore {
                 .await
                 .map_err(io::Error::other)?
         })
+    }
+
+    fn begin(&self, session: &SessionId, call: &CallId) -> io::Result<Kept> {
+        let directory = self.of(session);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let (file, partial) = create(&directory, &file_name(call.as_str()))?;
+        let path = partial.with_extension("txt");
+        fs::rename(partial, &path)?;
+        Ok((path, Box::new(file)))
     }
 
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {
@@ -124,6 +138,17 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let again = store.keep(&"s".into(), &"call".into(), blocks).await.unwrap();
         assert_ne!(path, again);
+    }
+
+    #[test]
+    fn a_text_that_grows_can_be_read_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FileStore::new(dir.path());
+        let (path, mut text) = store.begin(&"s".into(), &"call".into()).unwrap();
+        text.write_all(b"one\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_ne!(store.begin(&"s".into(), &"call".into()).unwrap().0, path);
     }
 
     #[tokio::test]

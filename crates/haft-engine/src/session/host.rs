@@ -6,13 +6,17 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use haft_tool::{Access, Block, BoxFuture, CallId, Effects, Files, Host, Progress, SessionFacts};
+use haft_tool::{
+    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Progress, SessionFacts,
+    Tasks,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Session,
     files::{DeclaredFiles, Gate},
+    grant::{Declared, grant},
 };
 use crate::{
     pool::Entry,
@@ -28,6 +32,10 @@ pub(crate) struct CallHost {
     events: Events,
     /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
     places: Vec<(PathBuf, Access)>,
+    /// The hosts that it declared.
+    hosts: Vec<String>,
+    /// Whether it declared to change nothing.
+    read_only: bool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
 }
@@ -42,7 +50,16 @@ impl CallHost {
     ) -> CallHost {
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
-        CallHost { session, token: OnceLock::new(), interrupt, events, places, entry: entry.clone() }
+        CallHost {
+            session,
+            token: OnceLock::new(),
+            interrupt,
+            events,
+            places,
+            hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
+            read_only: effects.is_read_only(),
+            entry: entry.clone(),
+        }
     }
 }
 
@@ -68,7 +85,19 @@ impl Host for CallHost {
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
         self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![Block::Text(text)]))
     }
+    fn keeper(&self, call: &CallId) -> Keeper {
+        let (results, session) = (self.session.engine().shared_results(), self.session.id().clone());
+        let call = call.clone();
+        Keeper::new(move || results.begin(&session, &call))
+    }
     fn state(&self, key: &str) -> Option<Value> {
         self.session.state(key)
+    }
+    fn grant(&self) -> Result<Grant, Fault> {
+        let declared = Declared { places: &self.places, hosts: &self.hosts, read_only: self.read_only };
+        grant(&self.session, &self.entry, &declared, self.token())
+    }
+    fn tasks(&self) -> Arc<dyn Tasks> {
+        self.session.task_list().clone()
     }
 }

@@ -10,6 +10,8 @@ mod beneath; //   opening the file that was judged, and no other
 mod commit; //    changing files: all of them or none
 mod ledger; //    what is being changed right now, for the next start
 mod walk; //      all that lies below a directory
+mod grant; //     what a call's processes may touch
+mod tasks; //     what goes on after its call
 mod host; //      what stands behind a running call
 mod memory; //    what it knows from one turn to the next
 mod failures; //  mistakes that a model repeats
@@ -24,3 +26,4 @@ pub(crate) use locate::{Located, locate_each};
 pub use memory::Memory;
 pub(crate) use memory::Seen;
 pub use state::{Explanation, Session, SessionError, SessionOptions};
+pub use tasks::TaskFacts;

@@ -13,6 +13,7 @@ use super::{
     failures::Failures,
     locate::{locate, locate_each},
     memory::{Memory, Seen},
+    tasks::{TaskFacts, TaskList},
 };
 use crate::{
     engine::Engine,
@@ -37,6 +38,8 @@ struct Inner {
     toolset: Option<Filter>,
     failures: Failures,
     seen: Arc<Seen>,
+    /// Ended with the session.
+    tasks: Arc<TaskList>,
     pools: Mutex<PoolBuilder>,
     state: Mutex<State>,
 }
@@ -163,6 +166,7 @@ impl Session {
             toolset,
             failures: Failures::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
+            tasks: Arc::default(),
             pools,
             state: Mutex::new(state),
         })))
@@ -194,6 +198,17 @@ impl Session {
     pub fn interrupt(&self) {
         let interrupt = self.lock().interrupt.clone();
         interrupt.trigger();
+    }
+
+    /// What goes on after the calls that began it, and what has ended of it.
+    pub fn tasks(&self) -> Vec<TaskFacts> {
+        self.0.tasks.facts()
+    }
+
+    /// Ends what goes on, and waits until it has. A session that is only dropped tells it to end, and does not wait:
+    /// a program that leaves after that would leave it behind.
+    pub async fn end(&self) {
+        self.0.tasks.end().await;
     }
 
     /// The tools that the model sees now. Asked at the top of each turn: sources may have changed.
@@ -330,6 +345,10 @@ impl Session {
 
     pub(crate) fn seen(&self) -> &Arc<Seen> {
         &self.0.seen
+    }
+
+    pub(crate) fn task_list(&self) -> &Arc<TaskList> {
+        &self.0.tasks
     }
 
     /// Applies what a call changes.

@@ -1,0 +1,281 @@
+//! What the processes of a call may touch.
+//!
+//! A rule that keeps a file from being read must also keep a shell command from it that nobody understood. A sandbox
+//! masks places, not patterns: so patterns are looked up now, and where there would be too much to look at, nothing runs.
+
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use haft_tool::{Access, Fault, Flow, Found, Grant, Refusal, Visitor, Walk, shown};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Session,
+    locate::locate,
+    walk::{self, Grounds},
+};
+use crate::{
+    policy::{Restricted, Withheld},
+    pool::Entry,
+};
+
+/// So much is looked at to find what a pattern covers.
+const MOST_LOOKED_AT: usize = 200_000;
+
+/// So many places are masked. Each costs every process a moment.
+const MOST_MASKED: usize = 2_000;
+
+/// What a call declared and was permitted.
+pub(super) struct Declared<'a> {
+    pub(super) places: &'a [(PathBuf, Access)],
+    pub(super) hosts: &'a [String],
+    /// Whether it changes nothing.
+    pub(super) read_only: bool,
+}
+
+pub(super) fn grant(
+    session: &Session,
+    entry: &Entry,
+    declared: &Declared<'_>,
+    token: &CancellationToken,
+) -> Result<Grant, Fault> {
+    let sandbox = &session.engine().settings().sandbox;
+    let mut hosts = sandbox.hosts.clone();
+    hosts.extend(declared.hosts.iter().cloned());
+    let deny_read = if sandbox.enabled { masked(session, entry, declared, token)? } else { Vec::new() };
+    Ok(Grant {
+        confined: sandbox.enabled,
+        required: sandbox.required,
+        write: writable(session, declared),
+        deny_read,
+        hosts,
+    })
+}
+
+/// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would.
+fn writable(session: &Session, declared: &Declared<'_>) -> Vec<PathBuf> {
+    if declared.read_only {
+        return Vec::new();
+    }
+    let mut roots = vec![session.workspace().to_owned()];
+    roots.extend(session.engine().settings().sandbox.write.iter().cloned());
+    for (place, access) in declared.places {
+        if *access == Access::Write && !roots.iter().any(|root| place.starts_with(root)) {
+            roots.push(place.clone());
+        }
+    }
+    roots
+}
+
+/// The places that may not be read.
+fn masked(
+    session: &Session,
+    entry: &Entry,
+    declared: &Declared<'_>,
+    token: &CancellationToken,
+) -> Result<Vec<PathBuf>, Fault> {
+    let mut masked = session.engine().settings().sandbox.deny_read.clone();
+    let names = || std::iter::once(entry.name()).chain(entry.tool().spec().other_names().iter().copied());
+    let Restricted { denied, asked, patterned } = session.policy().restricted(names());
+    masked.extend(denied);
+    // Somebody was asked about what the call declared, and said yes.
+    let was_asked = |path: &PathBuf| declared.places.iter().any(|(place, _)| place.starts_with(path));
+    masked.extend(asked.into_iter().filter(|path| !was_asked(path)));
+    if masked.iter().any(|path| session.workspace().starts_with(path)) {
+        return Err(nothing_left());
+    }
+    for root in patterned.iter().filter(|root| root.is_dir()) {
+        let Some(withheld) = session.policy().withheld(names(), root) else { continue };
+        look_up(root, &withheld, declared, token, &mut masked)?;
+    }
+    Ok(with_targets(masked))
+}
+
+/// A place that is reached through a link is masked at both.
+fn with_targets(masked: Vec<PathBuf>) -> Vec<PathBuf> {
+    let targets: Vec<PathBuf> = masked.iter().filter_map(|path| locate(path).ok()).collect();
+    let mut all = masked;
+    all.extend(targets);
+    all.sort();
+    all.dedup();
+    // What lies below a masked place is masked with it.
+    let mut roots: Vec<PathBuf> = Vec::with_capacity(all.len());
+    for path in all {
+        if !roots.last().is_some_and(|root| path.starts_with(root)) {
+            roots.push(path);
+        }
+    }
+    roots
+}
+
+/// Finds what patterns cover below a directory.
+fn look_up(
+    root: &Path,
+    withheld: &Withheld<'_>,
+    declared: &Declared<'_>,
+    token: &CancellationToken,
+    masked: &mut Vec<PathBuf>,
+) -> Result<(), Fault> {
+    let everything = Walk { hidden: true, ignored: true, depth: None };
+    let mut looked_at = 0;
+    // A walk passes by `.git` unless it begins there.
+    for named in [root.to_owned(), root.join(".git")] {
+        let real = locate(&named).map_err(|err| Fault::io("find", &named, err))?;
+        let mut looker = Looker { root: &named, withheld, declared, masked, looked_at };
+        let grounds = Grounds { root: &real, walk: &everything, withheld: None, token, at_home: false };
+        match walk::walk(&grounds, &mut [&mut looker]) {
+            Err(err) if err.kind() != ErrorKind::NotFound => {
+                return Err(Fault::io("look through", &named, err));
+            }
+            _ if token.is_cancelled() => return Err(walk::cancelled()),
+            _ if looker.has_enough() => return Err(too_much(root)),
+            _ => looked_at = looker.looked_at,
+        }
+    }
+    Ok(())
+}
+
+struct Looker<'a> {
+    root: &'a Path,
+    withheld: &'a Withheld<'a>,
+    declared: &'a Declared<'a>,
+    masked: &'a mut Vec<PathBuf>,
+    looked_at: usize,
+}
+
+impl Looker<'_> {
+    fn has_enough(&self) -> bool {
+        self.looked_at > MOST_LOOKED_AT || self.masked.len() > MOST_MASKED
+    }
+}
+
+impl Visitor for Looker<'_> {
+    fn visit(&mut self, found: &dyn Found) -> Flow {
+        self.looked_at += 1;
+        if self.has_enough() {
+            return Flow::Stop;
+        }
+        let path = self.root.join(found.path());
+        if !self.withheld.covers(&path) {
+            return Flow::On;
+        }
+        // What a deny covers was not permitted; so what was declared is what somebody was asked about.
+        if !self.declared.places.iter().any(|(place, _)| place.starts_with(&path)) {
+            self.masked.push(path);
+        }
+        Flow::Past
+    }
+}
+
+fn too_much(root: &Path) -> Fault {
+    let message = format!(
+        "nothing was run: rules with patterns keep files below {} from being read, and there is too much to find them \
+         all (more than {MOST_LOOKED_AT} names, or more than {MOST_MASKED} files that they cover); the person can give \
+         the rules a narrower directory to begin at",
+        shown(root)
+    );
+    Fault::denied(Refusal::Sandbox, message)
+}
+
+fn nothing_left() -> Fault {
+    let message = "nothing was run: a rule keeps the whole workspace from being read, and a process cannot run in a \
+                   place that it may not read";
+    Fault::denied(Refusal::Rule, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_tool::{Effects, tool};
+
+    use super::*;
+    use crate::{
+        Engine, SessionOptions,
+        policy::{Origin, Rules},
+    };
+
+    /// The grant of a call in a small workspace, with the workspace's path left out.
+    #[track_caller]
+    fn granted(rules: &[(&str, &str)], effects: impl Fn(&Path) -> Effects) -> Result<Grant, String> {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for file in ["src/a.rs", "src/.env", ".env", "keys/one.pem", ".git/config"] {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("keys", root.join("link")).unwrap();
+        let list = |verdict: &str| {
+            let rules = rules.iter().filter(|(wanted, _)| *wanted == verdict);
+            rules.map(|(_, rule)| ((*rule).to_owned(), Origin::Session)).collect()
+        };
+        let rules = Rules { allow: Vec::new(), ask: list("ask"), deny: list("deny") };
+        let shell = tool("Bash").prompt("x").call(|_: serde_json::Value, _| async { Ok("".into()) });
+        let engine = Engine::builder().tool(shell).rules(rules).build().unwrap();
+        let session = engine.session(SessionOptions::at(&root)).unwrap();
+        let pool = session.pool();
+        let effects = effects(&root);
+        let places: Vec<_> =
+            effects.paths().iter().map(|effect| (effect.path.clone(), effect.access)).collect();
+        let hosts: Vec<_> = effects.hosts().iter().map(|effect| effect.host.clone()).collect();
+        let declared = Declared { places: &places, hosts: &hosts, read_only: effects.is_read_only() };
+        let entry = pool.find("Bash").unwrap();
+        let grant = grant(&session, entry, &declared, &CancellationToken::new());
+        let short = |path: PathBuf| path.strip_prefix(&root).map(Path::to_owned).unwrap_or(path);
+        grant.map_err(|fault| fault.message().to_owned()).map(|grant| Grant {
+            write: grant.write.into_iter().map(short).collect(),
+            deny_read: grant.deny_read.into_iter().map(short).collect(),
+            ..grant
+        })
+    }
+
+    fn paths(paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn who_changes_nothing_may_write_nowhere() {
+        assert_eq!(granted(&[], |root| Effects::reads(root)).unwrap().write, paths(&[]));
+        assert_eq!(granted(&[], |_| Effects::unknown()).unwrap().write, paths(&[""]));
+    }
+
+    #[test]
+    fn what_was_declared_outside_the_workspace_is_granted_with_it() {
+        let effects = |root: &Path| Effects::writes("/var/x").and_writes(root.join("src")).and_unknown();
+        let grant = granted(&[], |root| effects(root).and_host("docs.rs", Access::Read)).unwrap();
+        assert_eq!((grant.write, grant.hosts), (paths(&["", "/var/x"]), vec!["docs.rs".to_owned()]));
+    }
+
+    #[test]
+    fn what_rules_deny_is_masked_wherever_it_is() {
+        let cases: [(&[(&str, &str)], &[&str]); 6] = [
+            (&[("deny", "Read(keys)")], &["keys"]),
+            (&[("deny", "Read(keys/**)")], &["keys"]),
+            (&[("deny", "Read(**/.env)")], &[".env", "src/.env"]),
+            (&[("deny", "Read(**/*.pem)"), ("deny", "Read(//etc/shadow)")], &["/etc/shadow", "keys/one.pem"]),
+            (&[("deny", "Read(**/config)")], &[".git/config"]),
+            (&[("deny", "Bash(~/x)"), ("deny", "Grep(src)")], &[]),
+        ];
+        for (rules, expected) in cases {
+            let grant = granted(rules, |_| Effects::unknown()).unwrap();
+            assert_eq!(grant.deny_read, paths(expected), "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_was_asked_about_is_open_to_the_call_that_declared_it() {
+        let rules = [("ask", "Read(keys/**)"), ("ask", "Read(**/.env)")];
+        let masked = |declared: &'static str| {
+            granted(&rules, |root| Effects::reads(root.join(declared))).unwrap().deny_read
+        };
+        assert_eq!(masked("src/a.rs"), paths(&[".env", "keys", "src/.env"]));
+        assert_eq!(masked("keys/one.pem"), paths(&[".env", "src/.env"]));
+        assert_eq!(masked("src/.env"), paths(&[".env", "keys"]));
+    }
+
+    #[test]
+    fn where_nothing_may_be_read_nothing_runs() {
+        let told = granted(&[("deny", "Read")], |_| Effects::unknown()).unwrap_err();
+        assert!(told.starts_with("nothing was run: a rule keeps the whole workspace"), "{told}");
+    }
+}

@@ -1,0 +1,211 @@
+//! What goes on in a session after the calls that began it.
+//!
+//! The list owns the tasks: what is taken out of it ends, and so does all of it with the session.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use haft_tool::{Fault, Task, TaskState, Tasks};
+
+/// More than anybody can keep an eye on.
+const MOST_RUNNING: usize = 32;
+
+/// So many that have ended can still be looked at.
+const MOST_ENDED: usize = 64;
+
+/// How long all tasks together have to end with their session.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The tasks of one session.
+#[derive(Default)]
+pub(crate) struct TaskList(Mutex<Listed>);
+
+#[derive(Default)]
+struct Listed {
+    /// In the order of their beginning.
+    tasks: Vec<Entry>,
+    count: u64,
+}
+
+struct Entry {
+    id: String,
+    task: Arc<dyn Task>,
+    seen: u64,
+}
+
+/// What can be said of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskFacts {
+    /// By which id it is known.
+    pub id: String,
+    /// What it is, in one line.
+    pub description: String,
+    /// Whether it goes on.
+    pub state: TaskState,
+}
+
+impl TaskList {
+    pub(crate) fn facts(&self) -> Vec<TaskFacts> {
+        let facts = |entry: &Entry| TaskFacts {
+            id: entry.id.clone(),
+            description: entry.task.describe(),
+            state: entry.task.state(),
+        };
+        self.lock().tasks.iter().map(facts).collect()
+    }
+
+    /// Ends all of them, and waits until they have.
+    pub(crate) async fn end(&self) {
+        let tasks: Vec<Arc<dyn Task>> =
+            self.lock().tasks.iter().map(|entry| entry.task.clone()).filter(is_running).collect();
+        tasks.iter().for_each(|task| task.stop());
+        let all = async {
+            for task in &tasks {
+                ended(&**task).await;
+            }
+        };
+        // What does not go in time is not waited for any longer; it has been told.
+        let _ = tokio::time::timeout(FAREWELL, all).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Listed> {
+        // Nothing is left half done in here.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn ended(task: &dyn Task) {
+    loop {
+        let change = task.changed();
+        if task.state() != TaskState::Running {
+            return;
+        }
+        change.await;
+    }
+}
+
+fn is_running(task: &Arc<dyn Task>) -> bool {
+    task.state() == TaskState::Running
+}
+
+impl Tasks for TaskList {
+    fn add(&self, task: Arc<dyn Task>) -> Result<String, Fault> {
+        let mut listed = self.lock();
+        let running = listed.tasks.iter().filter(|entry| is_running(&entry.task)).count();
+        if running >= MOST_RUNNING {
+            return Err(Fault::failed(format!(
+                "{running} tasks go on already, which is the most there can be; stop one of them first"
+            )));
+        }
+        listed.forget_the_oldest();
+        listed.count += 1;
+        let id = format!("task-{}", listed.count);
+        listed.tasks.push(Entry { id: id.clone(), task, seen: 0 });
+        Ok(id)
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<dyn Task>> {
+        self.lock().entry(id).map(|entry| entry.task.clone())
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.lock().tasks.iter().map(|entry| entry.id.clone()).collect()
+    }
+
+    fn seen(&self, id: &str) -> u64 {
+        self.lock().entry(id).map_or(0, |entry| entry.seen)
+    }
+
+    fn see(&self, id: &str, up_to: u64) {
+        if let Some(entry) = self.lock().entry(id) {
+            entry.seen = up_to;
+        }
+    }
+}
+
+impl Listed {
+    fn entry(&mut self, id: &str) -> Option<&mut Entry> {
+        self.tasks.iter_mut().find(|entry| entry.id == id)
+    }
+
+    fn forget_the_oldest(&mut self) {
+        let ended = self.tasks.iter().filter(|entry| !is_running(&entry.task)).count();
+        let oldest = self.tasks.iter().position(|entry| !is_running(&entry.task));
+        if let Some(oldest) = oldest.filter(|_| ended >= MOST_ENDED) {
+            self.tasks.remove(oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_tool::{BoxFuture, TaskNews};
+    use tokio::sync::watch;
+
+    use super::*;
+
+    struct Pretended(watch::Sender<bool>);
+
+    impl Task for Pretended {
+        fn describe(&self) -> String {
+            "pretends".to_owned()
+        }
+        fn state(&self) -> TaskState {
+            if *self.0.borrow() { TaskState::Done("stopped".to_owned()) } else { TaskState::Running }
+        }
+        fn since(&self, _: u64) -> TaskNews {
+            TaskNews::default()
+        }
+        fn changed(&self) -> BoxFuture<'static, ()> {
+            let mut changes = self.0.subscribe();
+            Box::pin(async move { drop(changes.changed().await) })
+        }
+        fn stop(&self) {
+            self.0.send_replace(true);
+        }
+    }
+
+    fn task() -> Arc<dyn Task> {
+        Arc::new(Pretended(watch::Sender::new(false)))
+    }
+
+    #[tokio::test]
+    async fn all_end_with_the_session() {
+        let list = TaskList::default();
+        let tasks: Vec<_> = (0..3).map(|_| task()).collect();
+        tasks.iter().for_each(|task| drop(list.add(task.clone())));
+        assert_eq!(list.ids(), ["task-1", "task-2", "task-3"]);
+        list.end().await;
+        assert!(tasks.iter().all(|task| task.state() != TaskState::Running));
+    }
+
+    #[test]
+    fn there_is_an_end_to_how_many() {
+        let list = TaskList::default();
+        (0..MOST_RUNNING).for_each(|_| drop(list.add(task()).unwrap()));
+        assert!(list.add(task()).unwrap_err().message().contains("stop one of them first"));
+        list.find("task-1").unwrap().stop();
+        assert_eq!(list.add(task()).unwrap(), "task-33");
+    }
+
+    #[test]
+    fn what_has_ended_is_forgotten_after_a_while() {
+        let list = TaskList::default();
+        for _ in 0..200 {
+            let id = list.add(task()).unwrap();
+            list.find(&id).unwrap().stop();
+        }
+        assert_eq!(list.ids().len(), MOST_ENDED);
+        assert!(list.find("task-1").is_none() && list.find("task-200").is_some());
+    }
+
+    #[test]
+    fn each_task_remembers_up_to_where_it_was_looked_at() {
+        let list = TaskList::default();
+        let (one, two) = (list.add(task()).unwrap(), list.add(task()).unwrap());
+        list.see(&one, 7);
+        assert_eq!((list.seen(&one), list.seen(&two), list.seen("none")), (7, 0, 0));
+    }
+}

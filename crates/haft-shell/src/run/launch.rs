@@ -1,0 +1,114 @@
+//! What is to run, and how.
+
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+    path::PathBuf,
+    process::Command,
+    time::Duration,
+};
+
+use super::{Process, bash};
+
+/// A process in the making. [`start`](Launch::start) starts it.
+pub struct Launch {
+    /// The program, by its absolute path: nothing is looked for in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// Its environment, all of it.
+    pub env: Vec<(OsString, OsString)>,
+    /// Whether its output is a terminal. Its input never is: whoever asks gets an end of file.
+    pub pty: bool,
+    /// How long it may take.
+    pub time_limit: Option<Duration>,
+    /// How long it has to end by itself when it is told to.
+    pub grace: Duration,
+    /// How much of its output is kept where.
+    pub room: Room,
+    /// Makes the file for output that is too much to show.
+    pub spill: Option<Spill>,
+    /// Whoever confines it.
+    pub fence: Box<dyn FnOnce(&mut Command) -> io::Result<Box<dyn Fence>> + Send>,
+    /// Whether it is a bash that tells where it left off.
+    pub(super) tells_directory: bool,
+}
+
+/// Makes a file when it is first needed, and says where it is.
+pub type Spill = Box<dyn FnOnce() -> io::Result<(PathBuf, Box<dyn Write + Send>)> + Send>;
+
+/// How much output is kept where, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Of the text for a model: beginning and end.
+    pub shown: usize,
+    /// Of what came, for a screen: beginning and end.
+    pub view: usize,
+    /// In all. A process that writes more is ended.
+    pub most: u64,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { shown: 30_000, view: 30_000, most: 1 << 30 }
+    }
+}
+
+/// What stands around a process that is confined. It is held until the process has ended.
+pub trait Fence: Send + Sync {
+    /// The process has been started.
+    fn started(&mut self) {}
+
+    /// What the model should know: what was held back, judged by what the process wrote, and what guarantees are missing.
+    fn facts(&self, output: &[u8]) -> Vec<String>;
+
+    /// Whether all that the process started ends with it, without anybody looking for it.
+    fn ends_all(&self) -> bool;
+}
+
+/// No fence: the process may do what its owner may.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unfenced;
+
+impl Fence for Unfenced {
+    fn facts(&self, _: &[u8]) -> Vec<String> {
+        Vec::new()
+    }
+    fn ends_all(&self) -> bool {
+        false
+    }
+}
+
+impl Launch {
+    /// A program, with everything else as usual.
+    pub fn new(program: impl Into<PathBuf>, cwd: impl Into<PathBuf>) -> Launch {
+        Launch {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: cwd.into(),
+            env: Vec::new(),
+            pty: false,
+            time_limit: None,
+            grace: Duration::from_secs(2),
+            room: Room::default(),
+            spill: None,
+            fence: Box::new(|_| Ok(Box::new(Unfenced))),
+            tells_directory: false,
+        }
+    }
+
+    /// A command for bash. The bytes that run are these, nothing is wrapped around them.
+    pub fn bash(command: &str, cwd: impl Into<PathBuf>) -> io::Result<Launch> {
+        let mut launch = Launch::new(bash::program()?, cwd);
+        launch.args = bash::arguments(command)?;
+        launch.tells_directory = true;
+        Ok(launch)
+    }
+
+    /// Starts it. Returns when it runs, or cannot.
+    pub fn start(self) -> io::Result<Process> {
+        Process::start(self)
+    }
+}

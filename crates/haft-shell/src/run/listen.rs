@@ -1,0 +1,236 @@
+//! The thread that listens to a process.
+//!
+//! It waits for whatever comes first: output, the end, an order, a time that has come. Ending a process is asking it,
+//! and all that it started, to go (`SIGTERM`), and after a while not asking any more (`SIGKILL`).
+
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Read},
+    os::fd::{AsFd, OwnedFd},
+    process::Child,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid},
+};
+
+use super::{
+    Ended, Fence, Status, Stopped,
+    bash::Whereabouts,
+    process::Shared,
+    start::{Started, nonblocking},
+    tree::Tree,
+};
+
+/// So much is read before anything else is looked at.
+const GULP: usize = 64 * 1024;
+
+/// How long what a process leaves behind may take to end by itself: `>(tee log)` still writes when the shell has gone.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// How long the kernel may take to end what was killed.
+const BURIAL: Duration = Duration::from_secs(1);
+
+/// How often one looks whether something is gone.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What was agreed with the owner.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    pub(super) began: Instant,
+    pub(super) grace: Duration,
+}
+
+pub(super) struct Listener {
+    child: Child,
+    /// Readable when the child has ended.
+    end: OwnedFd,
+    /// What it writes; none when all of it has come.
+    output: Option<File>,
+    tree: Tree,
+    whereabouts: Option<Whereabouts>,
+    fence: Box<dyn Fence>,
+    shared: Arc<Shared>,
+    terms: Terms,
+    stopped: Option<Stopped>,
+    phase: Phase,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// It was asked to go, and has until then.
+    Asked(Instant),
+    Killed,
+}
+
+impl Listener {
+    pub(super) fn new(started: Started, shared: Arc<Shared>, terms: Terms) -> io::Result<Listener> {
+        let Started { child, output, tree, whereabouts, fence } = started;
+        let pid = Pid::from_raw(child.id() as i32).ok_or(ErrorKind::NotFound)?;
+        Ok(Listener {
+            end: pidfd_open(pid, PidfdFlags::empty())?,
+            output: Some(nonblocking(output)?),
+            child,
+            tree,
+            whereabouts,
+            fence,
+            shared,
+            terms,
+            stopped: None,
+            phase: Phase::Running,
+            buffer: vec![0; GULP],
+        })
+    }
+
+    /// Listens until the process and all that it started have ended.
+    pub(super) fn listen(mut self) {
+        while !self.has_ended() {
+            self.attend();
+            self.wait(self.next_time());
+            self.read();
+        }
+        let left_running = self.clear_up();
+        self.drain();
+        self.finish(left_running);
+    }
+
+    /// Whether the first process has ended. It is not waited for yet: its number stays its own.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::PidFd(self.end.as_fd()), options), Ok(None))
+    }
+
+    /// Does what it was told, and what the time says.
+    fn attend(&mut self) {
+        let orders = self.shared.orders();
+        let _ = rustix::io::read(self.shared.wake(), &mut [0u8; 8]);
+        if orders.stop {
+            self.stop(Stopped::Asked);
+        }
+        if orders.until.is_some_and(|until| until <= Instant::now()) {
+            self.stop(Stopped::TimedOut);
+        }
+        if let Phase::Asked(until) = self.phase
+            && until <= Instant::now()
+        {
+            self.phase = Phase::Killed;
+            self.tree.signal(Signal::KILL);
+        }
+    }
+
+    /// The first reason counts, and nobody is asked twice.
+    fn stop(&mut self, why: Stopped) {
+        if self.phase == Phase::Running {
+            self.stopped = Some(why);
+            self.phase = Phase::Asked(Instant::now() + self.terms.grace);
+            self.tree.signal(Signal::TERM);
+        }
+    }
+
+    /// When something is to be done even if nothing happens.
+    fn next_time(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Running => self.shared.orders().until,
+            Phase::Asked(until) => Some(until),
+            // What was killed and does not go is looked for again.
+            Phase::Killed => Some(Instant::now() + BURIAL),
+        }
+    }
+
+    fn wait(&self, until: Option<Instant>) {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        // A time that is too long for the kernel is as good as none.
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut watched =
+            vec![PollFd::new(&self.end, PollFlags::IN), PollFd::new(self.shared.wake(), PollFlags::IN)];
+        watched.extend(self.output.as_ref().map(|output| PollFd::new(output, PollFlags::IN)));
+        // Interrupted or not: whoever called looks at everything.
+        let _ = poll(&mut watched, left.as_ref());
+    }
+
+    /// Reads what is there, at most a gulp.
+    fn read(&mut self) {
+        let Some(output) = &mut self.output else { return };
+        match output.read(&mut self.buffer) {
+            // A terminal that nobody holds any more says so by an error.
+            Ok(0) => self.output = None,
+            Ok(count) => {
+                if !self.shared.wrote(&self.buffer[..count]) {
+                    self.stop(Stopped::WroteTooMuch);
+                }
+            }
+            Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => self.output = None,
+        }
+    }
+
+    /// Ends what the process left running, and says how many that were.
+    fn clear_up(&mut self) -> usize {
+        if self.fence.ends_all() || self.others_go(LAST_WORDS) {
+            return 0;
+        }
+        let left = self.tree.others().len();
+        let grace = match self.phase {
+            Phase::Running => {
+                self.tree.signal(Signal::TERM);
+                self.terms.grace
+            }
+            Phase::Asked(until) => until.saturating_duration_since(Instant::now()),
+            Phase::Killed => Duration::ZERO,
+        };
+        if !self.others_go(grace) {
+            self.tree.signal(Signal::KILL);
+            self.others_go(BURIAL);
+        }
+        if self.stopped.is_some() { 0 } else { left }
+    }
+
+    /// Waits until nothing else of the tree runs; says no if it still does after this time.
+    fn others_go(&mut self, within: Duration) -> bool {
+        let until = Instant::now() + within;
+        loop {
+            self.drain();
+            if self.tree.others().is_empty() {
+                return true;
+            }
+            if until <= Instant::now() {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Reads all that is there. What is left unread when everybody has gone was written by nobody of ours.
+    fn drain(&mut self) {
+        for _ in 0..MOST_GULPS {
+            let before = self.shared.written();
+            self.read();
+            if self.output.is_none() || self.shared.written() == before {
+                return;
+            }
+        }
+    }
+
+    fn finish(mut self, left_running: usize) {
+        self.output = None;
+        let facts = self.shared.facts(|output| self.fence.facts(output));
+        let status = self.child.wait().map_or(Status::Unknown, Status::from);
+        self.shared.ended(Ended {
+            status,
+            stopped: self.stopped,
+            directory: self.whereabouts.and_then(Whereabouts::told),
+            left_running,
+            took: self.terms.began.elapsed(),
+            facts,
+        });
+    }
+}
+
+/// More than a pipe holds: what comes after that is being written now.
+const MOST_GULPS: usize = 64;

@@ -1,0 +1,198 @@
+//! The running thing, as its owner sees it.
+
+use std::{
+    fmt,
+    future::Future,
+    io,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::event::{EventfdFlags, eventfd};
+use tokio::sync::watch;
+
+use super::{
+    Ended, Launch, Output, Status, Stopped,
+    listen::{Listener, Terms},
+    start::start,
+};
+
+/// A process that was started. Dropping it ends it, with all that it started.
+pub struct Process(Arc<Shared>);
+
+/// What the owner and the listener share.
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// Counts what happens: more output, an end.
+    changes: watch::Sender<u64>,
+    orders: Mutex<Orders>,
+    /// Wakes the listener when there are orders.
+    wake: OwnedFd,
+}
+
+struct State {
+    output: Output,
+    ended: Option<Ended>,
+}
+
+/// What the owner wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Orders {
+    pub(super) stop: bool,
+    /// When it must be over.
+    pub(super) until: Option<Instant>,
+}
+
+impl Process {
+    pub(super) fn start(mut launch: Launch) -> io::Result<Process> {
+        let began = Instant::now();
+        let output = Output::new(&launch.room, launch.spill.take());
+        let terms = Terms { began, grace: launch.grace };
+        let until = launch.time_limit.and_then(|limit| began.checked_add(limit));
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State { output, ended: None }),
+            changes: watch::Sender::new(0),
+            orders: Mutex::new(Orders { stop: false, until }),
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        });
+        let (tell, told) = mpsc::channel();
+        let theirs = shared.clone();
+        // One thread from fork to the end: the child is killed when the thread goes that started it.
+        thread::Builder::new().name("haft-run".to_owned()).spawn(move || {
+            let begun = start(launch).and_then(|started| Listener::new(started, theirs.clone(), terms));
+            match begun {
+                Ok(listener) => {
+                    let _ = tell.send(Ok(()));
+                    let farewell = Farewell(theirs);
+                    listener.listen();
+                    drop(farewell);
+                }
+                Err(err) => drop(tell.send(Err(err))),
+            }
+        })?;
+        told.recv().unwrap_or_else(|_| Err(io::Error::other("the listening thread broke")))?;
+        Ok(Process(shared))
+    }
+
+    /// Looks at what it wrote so far.
+    pub fn with_output<T>(&self, look: impl FnOnce(&Output) -> T) -> T {
+        look(&self.0.lock().output)
+    }
+
+    /// How it ended, if it has.
+    pub fn has_ended(&self) -> Option<Ended> {
+        self.0.lock().ended.clone()
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) -> Ended {
+        loop {
+            let change = self.changed();
+            if let Some(ended) = self.has_ended() {
+                return ended;
+            }
+            change.await;
+        }
+    }
+
+    /// Something happens after this is called: it writes, or it ends.
+    pub fn changed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut changes = self.0.changes.subscribe();
+        async move {
+            // Whoever could change it is gone: whoever waits must look again.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Ends it, with all that it started. Returns at once: [`ended`](Process::ended) tells when.
+    pub fn stop(&self) {
+        self.0.order(|orders| orders.stop = true);
+    }
+
+    /// Lets it run as long as it likes.
+    pub fn lift_time_limit(&self) {
+        self.0.order(|orders| orders.until = None);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("ended", &self.has_ended()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A look that panicked has changed nothing.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self, order: impl FnOnce(&mut Orders)) {
+        order(&mut self.orders.lock().unwrap_or_else(PoisonError::into_inner));
+        // It can only fail when the listener has been woken more often than can be counted.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    pub(super) fn orders(&self) -> Orders {
+        *self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wake(&self) -> &OwnedFd {
+        &self.wake
+    }
+
+    /// Takes what the process wrote. Says no when it is too much.
+    pub(super) fn wrote(&self, bytes: &[u8]) -> bool {
+        let fits = self.lock().output.push(bytes);
+        self.tell();
+        fits
+    }
+
+    /// How much it wrote.
+    pub(super) fn written(&self) -> u64 {
+        self.lock().output.bytes()
+    }
+
+    /// No more is written; what does the fence say about it?
+    pub(super) fn facts(&self, ask: impl FnOnce(&[u8]) -> Vec<String>) -> Vec<String> {
+        let mut state = self.lock();
+        state.output.finish();
+        let (mut shown, _, tail) = state.output.raw();
+        shown.extend(tail);
+        drop(state);
+        ask(&shown)
+    }
+
+    pub(super) fn ended(&self, ended: Ended) {
+        self.lock().ended.get_or_insert(ended);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+/// Whatever becomes of the listener, nobody waits for ever.
+struct Farewell(Arc<Shared>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.ended(Ended {
+            status: Status::Unknown,
+            stopped: None::<Stopped>,
+            directory: None,
+            left_running: 0,
+            took: Duration::ZERO,
+            facts: Vec::new(),
+        });
+    }
+}

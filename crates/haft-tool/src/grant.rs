@@ -1,0 +1,19 @@
+//! What a process that a call starts may touch.
+
+use std::path::PathBuf;
+
+/// The limits for the processes of one call: made by the engine from the session's rules and from what the call declared
+/// and was permitted. Roots come from the session, never from a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// Whether processes are to be confined to this.
+    pub confined: bool,
+    /// Whether nothing may run where they cannot be, fully.
+    pub required: bool,
+    /// What they may write, with all below.
+    pub write: Vec<PathBuf>,
+    /// What they may not read, with all below.
+    pub deny_read: Vec<PathBuf>,
+    /// The hosts that they may contact.
+    pub hosts: Vec<String>,
+}

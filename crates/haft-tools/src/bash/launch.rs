@@ -1,0 +1,65 @@
+//! From the input to a process.
+
+use std::{ffi::OsString, io, time::Duration};
+
+use haft_shell::run::{Fence, Launch, Process, Unfenced, inherited};
+use haft_tool::{Cx, Fault, Grant, Refusal, SessionFacts};
+
+use super::{BashInput, BashOptions, LONGEST};
+
+pub(super) async fn launch(
+    input: &BashInput,
+    options: &BashOptions,
+    session: &SessionFacts,
+    grant: &Grant,
+    cx: &Cx,
+) -> Result<Process, Fault> {
+    let mut launch = Launch::bash(&input.command, &session.cwd).map_err(cannot_run)?;
+    launch.env = environment(input.pty);
+    launch.pty = input.pty;
+    launch.time_limit = time_limit(input, options);
+    launch.room.most = options.most_output;
+    let keeper = cx.keeper();
+    launch.spill = Some(Box::new(move || keeper.begin()));
+    launch.fence = confine(grant)?;
+    cx.blocking(move || launch.start().map_err(cannot_run)).await
+}
+
+fn time_limit(input: &BashInput, options: &BashOptions) -> Option<Duration> {
+    match input.timeout.map(Duration::from_millis) {
+        None if input.background => None,
+        asked => Some(asked.unwrap_or(options.timeout).min(LONGEST)),
+    }
+}
+
+fn cannot_run(err: io::Error) -> Fault {
+    Fault::failed(format!("the command could not be started: {err}")).with_source(err)
+}
+
+type Confine = Box<dyn FnOnce(&mut std::process::Command) -> io::Result<Box<dyn Fence>> + Send>;
+
+/// The one place where a grant becomes a fence.
+fn confine(grant: &Grant) -> Result<Confine, Fault> {
+    if grant.required {
+        let message =
+            "the settings require a sandbox (sandbox.required), and there is none here; nothing was run";
+        return Err(Fault::denied(Refusal::Sandbox, message));
+    }
+    Ok(Box::new(|_| Ok(Box::new(Unfenced))))
+}
+
+/// What a command finds around it: no pager, no questions, a terminal's name only where there is one.
+fn environment(pty: bool) -> Vec<(OsString, OsString)> {
+    let mut environment = inherited(std::env::vars_os());
+    let terminal = if pty { "xterm-256color" } else { "dumb" };
+    let pinned = [
+        ("TERM", terminal),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("HAFT", "1"),
+    ];
+    environment.retain(|(name, _)| !pinned.iter().any(|(own, _)| name == own));
+    environment.extend(pinned.map(|(name, value)| (name.into(), value.into())));
+    environment
+}

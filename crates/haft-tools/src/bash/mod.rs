@@ -1,0 +1,164 @@
+//! `Bash`: runs a command, and tells what it printed and how it ended.
+
+mod launch; //  from the input to a process
+mod wait; //    until it ends, is stopped, or goes on in the background
+mod task; //    a process that goes on after its call
+mod report; //  what model and person are told
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path, time::Duration};
+
+use haft_shell::{run::LONGEST_COMMAND, understand};
+use haft_tool::{
+    AbsolutePath, Access, Change, Cx, Effects, Fault, FaultKind, Limit, PathBase, Reply, SessionFacts, Spec,
+    Tool, shown,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Runs a command in bash. You get what it prints, both streams in order, and its exit code if that is not 0.
+///
+/// Use it for what programs do: build, test, version control, package managers, scripts.
+/// For files other tools are better and are asked about less: Read instead of cat, head or tail; Grep instead of grep or
+/// rg; Glob or List instead of find or ls; Edit and Write instead of sed, awk or `echo >`.
+///
+/// Each call is a new shell: variables and functions are gone with it, but the directory in which it ends is the one in
+/// which the next begins, as long as it is in the workspace. Quote paths with blanks in them. Join commands that need
+/// each other by `&&`; make separate calls of those that do not.
+/// Nobody types: a program that asks gets an end of file. So no editors, pagers or prompts; use options like `--yes`,
+/// `--no-pager`, `-m`. A command fails if it takes longer than `timeout`; it is stopped then, with all that it started.
+/// For a server, a watcher or long work set `background`, then look at it with TaskOutput and end it with TaskStop; what a
+/// command starts with `&` ends with it. Long output is cut in the middle; the whole is in a file that you are told.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BashInput {
+    /// The command, as it would be typed.
+    command: String,
+    /// How long it may take, in milliseconds: 120000 (two minutes) if it is left out, at most 600000.
+    #[schemars(range(min = 1, max = 600_000))]
+    timeout: Option<u64>,
+    /// What it is for, in five to ten words. The person reads it.
+    description: Option<String>,
+    /// Whether to answer at once with a task's id while the command goes on, without a time limit unless you set one.
+    #[serde(default)]
+    background: bool,
+    /// Whether its output is a terminal. Only for programs that do not work without one.
+    #[serde(default)]
+    pty: bool,
+    /// The hosts that it must reach, like `docs.rs`. The network is closed to it otherwise.
+    #[serde(default)]
+    hosts: Vec<String>,
+    /// What it must write outside the workspace. It can write nothing else there.
+    #[serde(default)]
+    write: Vec<AbsolutePath>,
+}
+
+/// The tool.
+#[derive(Debug, Default)]
+pub(crate) struct Bash {
+    pub(crate) options: BashOptions,
+}
+
+/// What can be chosen about Bash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BashOptions {
+    /// How long a command may take that says nothing else.
+    pub timeout: Duration,
+    /// After how long a command that still runs goes on in the background; `None`: never.
+    pub background_after: Option<Duration>,
+    /// How many bytes a command may write before it is stopped.
+    pub most_output: u64,
+}
+
+impl Default for BashOptions {
+    fn default() -> BashOptions {
+        BashOptions { timeout: Duration::from_secs(120), background_after: None, most_output: 1 << 30 }
+    }
+}
+
+/// The longest that a call can ask for.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The engine's own limit must not cut off what the tool has to say about a command that took too long.
+const WITH_LAST_WORDS: Duration = Duration::from_secs(LONGEST.as_secs() + 30);
+
+impl Tool for Bash {
+    type Input = BashInput;
+    const SPEC: Spec = Spec::new("Bash")
+        .aliases(&["bash", "shell", "run_shell_command", "execute_command", "local_shell"])
+        .search_hint("run execute a shell command program script build test install git npm cargo terminal")
+        // It cuts its output itself, and keeps the whole while it comes.
+        .limit(Limit::Bytes(200 * 1024))
+        .timeout(WITH_LAST_WORDS);
+
+    fn validate(&self, input: &BashInput) -> Result<(), Fault> {
+        if input.command.trim().is_empty() {
+            return Err(Fault::rejected("`command` is empty; say what is to run"));
+        }
+        if input.command.contains('\0') {
+            return Err(Fault::rejected(
+                "`command` holds a NUL character, which no command line can; leave it out",
+            ));
+        }
+        if input.command.len() > LONGEST_COMMAND {
+            return Err(Fault::rejected(format!(
+                "`command` has {} bytes and the system takes at most {LONGEST_COMMAND}; write it to a file and run that",
+                input.command.len()
+            )));
+        }
+        input.hosts.iter().try_for_each(|host| valid_host(host))
+    }
+
+    fn effects_here(&self, input: &BashInput, base: &PathBase) -> Effects {
+        let known = understand(&input.command, base).effects();
+        let with_hosts =
+            input.hosts.iter().fold(known, |effects, host| effects.and_host(host, Access::Write));
+        input.write.iter().fold(with_hosts, Effects::and_writes)
+    }
+
+    fn describe(&self, input: &BashInput) -> String {
+        let command = report::on_one_line(&input.command);
+        match input.description.as_deref().map(report::on_one_line) {
+            Some(purpose) if !purpose.is_empty() => format!("{purpose}: {command}"),
+            _ => format!("Run {command}"),
+        }
+    }
+
+    async fn call(&self, input: BashInput, cx: &Cx) -> Result<Reply, Fault> {
+        let session = cx.session();
+        if !session.cwd.is_dir() {
+            return Ok(nowhere(&session));
+        }
+        let grant = cx.grant().await?;
+        let process = launch::launch(&input, &self.options, &session, &grant, cx).await?;
+        if input.background {
+            return wait::go_on(process, &input, cx);
+        }
+        wait::wait(process, &input, &self.options, &session, &grant, cx).await
+    }
+}
+
+fn valid_host(host: &str) -> Result<(), Fault> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    if !host.is_empty() && host.chars().all(is_name) {
+        return Ok(());
+    }
+    Err(Fault::rejected(format!("`hosts`: {host:?} is not a host; give its name alone, like `docs.rs`")))
+}
+
+/// The directory is gone. A command is not run in another one instead: `rm *` means something else there.
+fn nowhere(session: &SessionFacts) -> Reply {
+    let workspace = &session.workspace;
+    let text = format!(
+        "nothing was run: the directory {} does not exist any more. The next command begins in {}",
+        shown(&session.cwd),
+        shown(workspace),
+    );
+    Reply::text(text).failing(FaultKind::Failed).change(Change::Cwd(workspace.clone()))
+}
+
+/// Where a command may leave the session.
+fn is_home(directory: &Path, session: &SessionFacts, writable: &[std::path::PathBuf]) -> bool {
+    directory.starts_with(&session.workspace) || writable.iter().any(|root| directory.starts_with(root))
+}

@@ -1,0 +1,86 @@
+//! Until a command ends, is stopped, or goes on in the background.
+
+use std::{sync::Arc, time::Duration};
+
+use haft_shell::run::{Ended, Output, Process};
+use haft_tool::{Cx, Fault, Grant, Progress, Reply, SessionFacts};
+
+use super::{BashInput, BashOptions, report, task::ShellTask};
+
+/// How often somebody is told what is going on.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long a stopped command is waited for. The call itself has only a moment longer.
+const LAST_WORDS: Duration = Duration::from_millis(400);
+
+/// What comes first.
+enum First {
+    End(Ended),
+    Cancel,
+    /// It takes so long that the call should not.
+    Long,
+}
+
+pub(super) async fn wait(
+    process: Process,
+    input: &BashInput,
+    options: &BashOptions,
+    session: &SessionFacts,
+    grant: &Grant,
+    cx: &Cx,
+) -> Result<Reply, Fault> {
+    let ended = match first(&process, options.background_after, cx).await {
+        First::Long => {
+            process.lift_time_limit();
+            return go_on(process, input, cx);
+        }
+        First::End(ended) => Some(ended),
+        First::Cancel => {
+            process.stop();
+            tokio::time::timeout(LAST_WORDS, process.ended()).await.ok()
+        }
+    };
+    let told = report::Told { input, options, session, grant, ended: ended.as_ref() };
+    Ok(process.with_output(|output| told.reply(output)))
+}
+
+async fn first(process: &Process, background_after: Option<Duration>, cx: &Cx) -> First {
+    let mut ticks = tokio::time::interval(TICK);
+    let (long, mut reported) = (after(background_after), 0);
+    tokio::pin!(long);
+    loop {
+        tokio::select! {
+            biased;
+            ended = process.ended() => return First::End(ended),
+            () = cx.cancelled() => return First::Cancel,
+            () = &mut long => return First::Long,
+            _ = ticks.tick() => reported = report_progress(process, reported, cx),
+        }
+    }
+}
+
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Says what the command wrote last, if it wrote anything since. Returns how much it has written.
+fn report_progress(process: &Process, reported: u64, cx: &Cx) -> u64 {
+    let (written, line) = process.with_output(|output| (output.bytes(), output.last_line()));
+    if written > reported {
+        cx.progress(Progress::of(line, written, None));
+    }
+    written
+}
+
+/// The command goes on as a task of the session.
+pub(super) fn go_on(process: Process, input: &BashInput, cx: &Cx) -> Result<Reply, Fault> {
+    let news = process.with_output(|output: &Output| output.since(0));
+    let task = Arc::new(ShellTask::new(process, input.command.clone()));
+    let tasks = cx.tasks();
+    let id = tasks.add(task)?;
+    tasks.see(&id, news.next);
+    Ok(report::in_the_background(&id, &news.text))
+}

@@ -72,7 +72,7 @@ pub(crate) struct Options {
     /// How much is asked
     #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) mode: Option<Mode>,
-    /// Needed with mode bypass, because calls are not confined by a sandbox yet
+    /// Run processes without a sandbox. Needed with mode bypass
     #[arg(long)]
     pub(crate) unsandboxed: bool,
     /// Let this run unasked, like `Read(//etc/hosts)`. May be repeated, as the next two

@@ -5,7 +5,13 @@
 //! is an error: a misspelt `deny` must not pass for none.
 
 use std::{
-    collections::BTreeMap, fmt::Display, fs, io::ErrorKind, num::NonZeroUsize, ops::Range, path::Path,
+    collections::BTreeMap,
+    fmt::Display,
+    fs,
+    io::ErrorKind,
+    num::NonZeroUsize,
+    ops::Range,
+    path::{Path, PathBuf},
 };
 
 use haft_engine::policy::{Mode, Origin, Rules};
@@ -25,6 +31,32 @@ pub(crate) struct Settings {
     pub(crate) toolsets: BTreeMap<String, Vec<String>>,
     /// Whether replies of Read say that what a file holds is data.
     pub(crate) data_reminder: Option<bool>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) bash: Bash,
+}
+
+/// What `[sandbox]` says of processes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Sandbox {
+    pub(crate) enabled: Option<bool>,
+    pub(crate) required: Option<bool>,
+    /// What they may write besides the workspace.
+    pub(crate) write: Vec<PathBuf>,
+    /// What they may not read, besides what rules deny.
+    pub(crate) deny_read: Vec<PathBuf>,
+    /// The hosts that they may always contact.
+    pub(crate) hosts: Vec<String>,
+}
+
+/// The figures of `[bash]`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Bash {
+    /// Seconds that a command may take that says nothing else.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+    /// Seconds after which a command goes on in the background.
+    pub(crate) background_after_s: Option<NonZeroUsize>,
+    /// Bytes that a command may write.
+    pub(crate) most_output_bytes: Option<NonZeroUsize>,
 }
 
 /// The figures of `[limits]`.
@@ -43,12 +75,14 @@ pub(crate) struct Limits {
 }
 
 /// The keys that there are, by table. What is below `tools.toolsets` the user names.
-const KEYS: [(&str, &[&str]); 5] = [
-    ("", &["mode", "permissions", "limits", "tools", "read"]),
+const KEYS: [(&str, &[&str]); 7] = [
+    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox"]),
     ("permissions", &["allow", "ask", "deny"]),
     ("limits", &["parallel", "timeout_s", "result_bytes", "turn_bytes", "preview_bytes"]),
     ("tools", &["defer_above", "toolsets"]),
     ("read", &["data_reminder"]),
+    ("bash", &["timeout_s", "background_after_s", "most_output_bytes"]),
+    ("sandbox", &["enabled", "required", "write", "deny_read", "hosts"]),
 ];
 
 /// A file as it is written.
@@ -60,6 +94,18 @@ struct Written {
     limits: Limits,
     tools: Tools,
     read: Read,
+    bash: Bash,
+    sandbox: WrittenSandbox,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WrittenSandbox {
+    enabled: Option<bool>,
+    required: Option<bool>,
+    write: Vec<Spanned<String>>,
+    deny_read: Vec<Spanned<String>>,
+    hosts: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -111,6 +157,8 @@ impl Settings {
             defer_above: later.defer_above.or(self.defer_above),
             toolsets,
             data_reminder: later.data_reminder.or(self.data_reminder),
+            sandbox: self.sandbox.and(later.sandbox),
+            bash: self.bash.and(later.bash),
         }
     }
 
@@ -121,6 +169,7 @@ impl Settings {
         let written: Written = toml::from_str(text).map_err(|err| file.refuse(&err))?;
         let mode = written.mode.map(|mode| file.mode(mode)).transpose()?;
         let Permissions { allow, ask, deny } = written.permissions;
+        let sandbox = file.sandbox(written.sandbox)?;
         Ok(Settings {
             mode,
             rules: Rules { allow: file.rules(allow), ask: file.rules(ask), deny: file.rules(deny) },
@@ -128,6 +177,8 @@ impl Settings {
             defer_above: written.tools.defer_above,
             toolsets: written.tools.toolsets,
             data_reminder: written.read.data_reminder,
+            sandbox,
+            bash: written.bash,
         })
     }
 }
@@ -140,6 +191,29 @@ impl Limits {
             result_bytes: later.result_bytes.or(self.result_bytes),
             turn_bytes: later.turn_bytes.or(self.turn_bytes),
             preview_bytes: later.preview_bytes.or(self.preview_bytes),
+        }
+    }
+}
+
+impl Sandbox {
+    fn and(mut self, mut later: Sandbox) -> Sandbox {
+        self.write.append(&mut later.write);
+        self.deny_read.append(&mut later.deny_read);
+        self.hosts.append(&mut later.hosts);
+        Sandbox {
+            enabled: later.enabled.or(self.enabled),
+            required: later.required.or(self.required),
+            ..self
+        }
+    }
+}
+
+impl Bash {
+    fn and(self, later: Bash) -> Bash {
+        Bash {
+            timeout_s: later.timeout_s.or(self.timeout_s),
+            background_after_s: later.background_after_s.or(self.background_after_s),
+            most_output_bytes: later.most_output_bytes.or(self.most_output_bytes),
         }
     }
 }
@@ -185,6 +259,34 @@ impl File<'_> {
             (rule.into_inner(), origin)
         };
         written.into_iter().map(rule).collect()
+    }
+
+    fn sandbox(self, written: WrittenSandbox) -> anyhow::Result<Sandbox> {
+        let paths = |paths: Vec<Spanned<String>>| -> anyhow::Result<Vec<PathBuf>> {
+            paths.into_iter().map(|path| self.place(path)).collect()
+        };
+        Ok(Sandbox {
+            enabled: written.enabled,
+            required: written.required,
+            write: paths(written.write)?,
+            deny_read: paths(written.deny_read)?,
+            hosts: written.hosts,
+        })
+    }
+
+    /// A path that means the same wherever haft is started.
+    fn place(self, written: Spanned<String>) -> anyhow::Result<PathBuf> {
+        let path = Path::new(written.get_ref());
+        let below_home = path.strip_prefix("~").ok();
+        let placed = match (below_home, place::home()) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => path.to_owned(),
+        };
+        if placed.is_absolute() {
+            return Ok(placed);
+        }
+        let what = format!("`{}` is not absolute; begin it with `/` or `~/`", written.get_ref());
+        Err(self.wrong(written.span(), what))
     }
 
     fn refuse(self, err: &toml::de::Error) -> anyhow::Error {
@@ -237,6 +339,12 @@ mod tests {
             toolsets = { planning = ["readonly", "!Stat"] }
             [read]
             data_reminder = true
+            [bash]
+            background_after_s = 30
+            [sandbox]
+            required = true
+            write = ["/var/cache"]
+            hosts = ["docs.rs"]
             "#,
         )
         .unwrap();
@@ -244,6 +352,9 @@ mod tests {
         assert_eq!(settings.limits.parallel.map(NonZeroUsize::get), Some(4));
         assert_eq!((settings.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
         assert_eq!(settings.data_reminder, Some(true));
+        assert_eq!(settings.bash.background_after_s.map(NonZeroUsize::get), Some(30));
+        assert_eq!((settings.sandbox.enabled, settings.sandbox.required), (None, Some(true)));
+        assert_eq!((settings.sandbox.write, settings.sandbox.hosts.len()), (vec!["/var/cache".into()], 1));
         let origins: Vec<String> = settings.rules.deny.iter().map(|(_, origin)| origin.to_string()).collect();
         assert_eq!(origins, ["haft.toml:6", "haft.toml:7"]);
     }
@@ -265,7 +376,7 @@ mod tests {
         );
         check_error(
             "[zzz]",
-            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read",
+            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox",
         );
         check_error(
             "mode = \"yolo\"",
@@ -278,6 +389,10 @@ mod tests {
         check_error(
             "[permissions]\ndeny = \"Bash\"",
             "haft.toml:2: invalid type: string \"Bash\", expected a sequence",
+        );
+        check_error(
+            "[sandbox]\ndeny_read = [\"secrets\"]",
+            "haft.toml:2: `secrets` is not absolute; begin it with `/` or `~/`",
         );
         assert!(parse("mode = ").unwrap_err().to_string().starts_with("haft.toml:1: "));
     }

@@ -18,7 +18,7 @@ use crate::{
     memory,
     out::Talk,
     place::{self, Place},
-    settings::Settings,
+    settings::{self, Settings},
 };
 
 /// What was asked for, read and found.
@@ -39,6 +39,9 @@ impl Setup {
         let mode = options.mode.or(settings.mode).unwrap_or_default();
         if mode == Mode::Bypass && !options.unsandboxed {
             return Err(usage(BYPASS));
+        }
+        if options.unsandboxed && settings.sandbox.required == Some(true) {
+            return Err(usage(REQUIRED));
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
         if let Some(untrusted) = place.untrusted_settings() {
@@ -69,13 +72,30 @@ impl Setup {
         let toolsets = self.settings.toolsets.iter();
         let options = haft_tools::Options {
             data_reminder: self.settings.data_reminder.unwrap_or_default(),
-            ..haft_tools::Options::default()
+            bash: self.bash_options(),
         };
         let builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)
             .tools(haft_tools::builtin_with(options))
-            .settings(|figures| self.apply_limits(figures));
+            .settings(|figures| self.apply_limits(figures))
+            .settings(|figures| figures.sandbox = self.sandbox());
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
+    }
+
+    fn bash_options(&self) -> haft_tools::BashOptions {
+        let (usual, set) = (haft_tools::BashOptions::default(), self.settings.bash);
+        let seconds = |figure: NonZeroUsize| Duration::from_secs(figure.get() as u64);
+        haft_tools::BashOptions {
+            timeout: set.timeout_s.map_or(usual.timeout, seconds),
+            background_after: set.background_after_s.map(seconds).or(usual.background_after),
+            most_output: set.most_output_bytes.map_or(usual.most_output, |bytes| bytes.get() as u64),
+        }
+    }
+
+    fn sandbox(&self) -> haft_engine::Sandbox {
+        let settings::Sandbox { enabled, required, write, deny_read, hosts } = self.settings.sandbox.clone();
+        let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
+        haft_engine::Sandbox { enabled, required: required.unwrap_or(false), write, deny_read, hosts }
     }
 
     fn results(&self) -> anyhow::Result<FileStore> {
@@ -162,3 +182,6 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
 
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox yet that would \
 confine it; say --unsandboxed as well if you mean it, or use another mode";
+
+const REQUIRED: &str = "the settings require a sandbox (sandbox.required), and --unsandboxed is against it; take one of \
+them away";

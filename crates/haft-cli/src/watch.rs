@@ -78,7 +78,10 @@ pub(crate) async fn run(
             }
         }
     }
-    Ok(Watched { results: turn.results().await, interrupted })
+    let results = turn.results().await;
+    // This process goes, and nobody could look at what goes on after it.
+    session.end().await;
+    Ok(Watched { results, interrupted })
 }
 
 fn begin(turn: &mut LiveTurn, calls: Calls) -> Option<Receiver<anyhow::Result<Call>>> {

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
 
 mod kit; //       a place to run haft in
+mod bash; //      commands
 mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing

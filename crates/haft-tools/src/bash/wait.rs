@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use haft_shell::run::{Ended, Output, Process};
+use haft_shell::run::{Ended, Piece, Process};
 use haft_tool::{Cx, Fault, Grant, Progress, Reply, SessionFacts};
 
 use super::{BashInput, BashOptions, report, task::ShellTask};
@@ -77,10 +77,12 @@ fn report_progress(process: &Process, reported: u64, cx: &Cx) -> u64 {
 
 /// The command goes on as a task of the session.
 pub(super) fn go_on(process: Process, input: &BashInput, cx: &Cx) -> Result<Reply, Fault> {
-    let news = process.with_output(|output: &Output| output.since(0));
+    // Who asked for it waits for what it says with TaskOutput, perhaps in the same turn: nothing counts as seen yet.
+    let seen =
+        if input.background { Piece::default() } else { process.with_output(|output| output.since(0)) };
     let task = Arc::new(ShellTask::new(process, input.command.clone()));
     let tasks = cx.tasks();
     let id = tasks.add(task)?;
-    tasks.see(&id, news.next);
-    Ok(report::in_the_background(&id, &news.text))
+    tasks.see(&id, seen.next);
+    Ok(report::in_the_background(&id, &seen.text))
 }

@@ -1,0 +1,36 @@
+//! `haft call Bash`: commands from the command line.
+
+use std::{fs, time::Duration};
+
+use crate::kit::Place;
+
+fn runs(argument: &str) -> bool {
+    let lines = fs::read_dir("/proc").unwrap().flatten().map(|entry| fs::read(entry.path().join("cmdline")));
+    lines.flatten().any(|line| line == format!("sleep\0{argument}\0").as_bytes())
+}
+
+#[test]
+fn a_command_runs_where_it_is_allowed() {
+    let place = Place::new("-- a.txt\nx\n");
+    let echo = r#"{"command":"echo from bash; exit 3"}"#;
+    let ran = place.haft(&["call", "Bash", echo, "--allow", "Bash"]).expect(1, "");
+    assert_eq!(ran.out, "from bash\n[exit code 3]\n");
+    place.haft(&["call", "Bash", echo, "-q"]).expect(3, "");
+}
+
+#[test]
+fn nothing_is_left_behind_when_haft_goes() {
+    let place = Place::new("-- a.txt\nx\n");
+    let server = r#"{"command":"bash -c 'sleep 86421.5 & wait'","background":true}"#;
+    let ran = place.haft(&["call", "Bash", server, "--allow", "Bash"]).expect(0, "");
+    assert!(ran.out.contains("task-1"));
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!runs("86421.5"));
+}
+
+#[test]
+fn a_sandbox_that_is_required_cannot_be_waved_away() {
+    let place = Place::new("-- project/strict.toml\nsandbox.required = true\n");
+    let arguments = ["call", "Bash", r#"{"command":"true"}"#, "--config", "strict.toml", "--unsandboxed"];
+    place.haft(&arguments).expect(2, "sandbox.required");
+}

@@ -1,6 +1,9 @@
 //! A session of haft in this process, so that something can happen between the check of a call and its use.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use anyhow::{Result, anyhow};
 use haft_engine::{
@@ -56,10 +59,12 @@ impl Session {
 
     /// A session in a workspace that need not be there: nothing is run in it.
     pub(super) fn elsewhere(workspace: PathBuf, home: PathBuf, rules: &Value) -> Result<Session> {
-        let engine = Engine::builder().tools(haft_tools::builtin()).build();
+        static ENGINE: OnceLock<Engine> = OnceLock::new();
+        let build = || Engine::builder().tools(haft_tools::builtin()).build();
+        let engine = ENGINE.get_or_init(|| build().expect("the built-in tools fit together")).clone();
         let options =
             SessionOptions { home: Some(home), rules: parsed(rules)?, ..SessionOptions::at(workspace) };
-        Session::of(engine.map_err(|err| anyhow!("{err}"))?, options)
+        Session::of(engine, options)
     }
 
     fn of(engine: Engine, options: SessionOptions) -> Result<Session> {

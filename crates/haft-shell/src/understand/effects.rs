@@ -82,6 +82,10 @@ impl Sum {
     }
 
     fn known(&mut self, path: &str, places: &Places, manner: Manner) {
+        // What is written to a device is not in any file that could be brought back.
+        if manner.access == Access::Write && path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
+            self.0 = std::mem::take(&mut self.0).irreversible();
+        }
         match places.resolve(path) {
             Some(paths) => paths.into_iter().for_each(|path| self.place(path, manner)),
             None => self.0.push_doubt("a path in a directory that is known only when it runs"),

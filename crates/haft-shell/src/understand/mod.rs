@@ -9,6 +9,8 @@ mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
 mod walk; //     tree → acts
 mod effects; //  acts → effects
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 

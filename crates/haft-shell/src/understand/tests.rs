@@ -1,0 +1,177 @@
+//! What command lines are said to do.
+
+use haft_tool::{Effects, PathBase};
+
+use super::{Understood, understand};
+
+fn read(line: &str) -> Understood {
+    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
+    understand(line, &base)
+}
+
+fn effects(line: &str) -> Effects {
+    read(line).effects()
+}
+
+#[track_caller]
+fn check(line: &str, expected: &str) {
+    assert_eq!(effects(line).to_string(), expected, "{line}");
+}
+
+/// The paths alone.
+#[track_caller]
+fn touches(line: &str, expected: &[&str]) {
+    let effects = effects(line);
+    let paths: Vec<String> = effects
+        .paths()
+        .iter()
+        .map(|effect| {
+            format!("{:?} {} {:?}", effect.access, effect.path.display(), effect.spread).to_lowercase()
+        })
+        .collect();
+    assert_eq!(paths, expected, "{line}");
+}
+
+#[track_caller]
+fn doubts(line: &str, expected: &str) {
+    assert_eq!(effects(line).doubts().join("; "), expected, "{line}");
+}
+
+#[test]
+fn a_plain_command_is_what_it_runs_and_touches() {
+    check("cat a.txt", "reads /w/app/a.txt, runs cat a.txt");
+    check("ls -la && git status", "runs ls -la, runs git status");
+    check("echo hi > out/f", "writes /w/app/out/f, runs echo hi");
+    check("FOO=bar", "touches nothing");
+    check("curl https://x.test/a", "fetches from x.test, runs curl https://x.test/a");
+}
+
+#[test]
+fn quotes_braces_and_the_home_are_done_before_anybody_looks() {
+    check("c'a't \"a b\".txt", "reads /w/app/a b.txt, runs cat a b.txt");
+    touches(
+        "cat {a,b}.txt ~/x $HOME/y \"$PWD\"/z",
+        &[
+            "read /w/app/a.txt all",
+            "read /w/app/b.txt all",
+            "read /home/u/x all",
+            "read /home/u/y all",
+            "read /w/app/z all",
+        ],
+    );
+}
+
+#[test]
+fn a_command_runs_where_the_one_before_it_may_have_gone() {
+    touches("cd src && cat a", &["read /w/app/src guarded", "read /w/app/src/a all"]);
+    touches("cd src; cat a", &["read /w/app/src guarded", "read /w/app/src/a all", "read /w/app/a all"]);
+    touches("cd src || cat a", &["read /w/app/src guarded", "read /w/app/a all"]);
+    touches("(cd src); cat a", &["read /w/app/src guarded", "read /w/app/a all"]);
+    touches(
+        "cd a/../b && cat c",
+        &["read /w/app/a/../b guarded", "read /w/app/a/../b/c all", "read /w/app/b/c all"],
+    );
+    touches(
+        "if cd a; then cat x; fi; cat y",
+        &[
+            "read /w/app/a guarded",
+            "read /w/app/a/x all",
+            "read /w/app/x all",
+            "read /w/app/a/y all",
+            "read /w/app/y all",
+        ],
+    );
+    assert!(effects("cd src").state().iter().any(|state| state.key == "cwd"));
+    assert!(effects("(cd src)").state().is_empty());
+    doubts(
+        "cd - && cat x",
+        "a directory that is known only when it runs; a path in a directory that is known only when it runs",
+    );
+    doubts("for i in 1 2; do cd ..; done", "a loop that changes the directory");
+}
+
+#[test]
+fn what_is_filled_in_while_it_runs_is_not_known() {
+    doubts("cat \"$F\"", "a path that is known only when it runs");
+    doubts("$CMD x", "a program whose name is known only when it runs");
+    doubts("eval \"$X\"", "a script that is known only when it runs");
+    doubts("echo $((x + 1))", "a calculation with names, which may run what they hold");
+    doubts("echo $((1 + 2)) \"$x\" $y", "");
+    doubts("echo ${x@P}", "a transformation that may run what a variable holds");
+    doubts("echo ${!x}", "a variable whose name is known only when it runs");
+    doubts("PATH=. git diff", "PATH, which may change what the program does");
+    doubts("f() { ls; }", "a function, which may stand for any program");
+}
+
+#[test]
+fn a_pattern_is_a_directory_and_some_or_all_in_it() {
+    touches("cat src/*.rs", &["read /w/app/src all"]);
+    touches("rm src/*.o", &["write /w/app/src some"]);
+    touches("rm -r *", &["write /w/app all"]);
+    touches("rm .g*", &["write /w/app all"]);
+    touches("touch 'a*'", &["write /w/app/a* some"]);
+}
+
+#[test]
+fn everything_that_runs_is_found_however_deep_it_is() {
+    let deep = [
+        "echo \"$(curl x.test)\"",
+        "cat <<EOF\n`curl x.test`\nEOF",
+        "a=([$(curl x.test)]=1)",
+        "case x in $(curl x.test)) ;; esac",
+        "[[ -n ${y:-$(curl x.test)} ]]",
+        "diff <(curl x.test) a",
+        "sh -c 'bash -c \"curl x.test\"'",
+        "bash <<< 'curl x.test'",
+        "find . -exec sh -c 'curl x.test' \\;",
+        "timeout 5 env nice curl x.test",
+        "while false; do curl x.test; done",
+        "eval 'curl x.test'",
+        "trap 'curl x.test' EXIT",
+        "true & { ! time curl x.test; } 2>/dev/null",
+    ];
+    for line in deep {
+        let effects = effects(line);
+        let runs = effects.commands().iter().any(|command| command.argv[..] == ["curl", "x.test"]);
+        assert!(runs, "{line}: {effects}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_in_doubt_and_its_words_are_still_seen() {
+    let effects = self::effects("ls && && curl x.test");
+    assert!(effects.is_unknown());
+    assert!(effects.commands().iter().any(|command| command.argv.first().is_some_and(|word| word == "curl")));
+    let mut deep = "echo ".to_owned();
+    (0..500).for_each(|_| deep.push_str("$(echo "));
+    deep.push_str("$(curl x.test");
+    let effects = self::effects(&deep);
+    assert!(effects.commands().iter().any(|command| command.argv.first().is_some_and(|word| word == "curl")));
+}
+
+#[test]
+fn characters_that_hide_are_doubted_and_shown() {
+    doubts("cat a\u{202e}txt", "characters that do not look like what they are");
+    let line = "cat a\u{202e}txt";
+    assert!(!read(line).shown(line).contains('\u{202e}'));
+    doubts("cat docs/übersicht.md", "");
+}
+
+#[test]
+fn a_megabyte_takes_no_longer_than_its_length() {
+    let lines = [
+        "true; ".repeat(170_000),
+        format!("echo {}", "word ".repeat(200_000)),
+        format!("cat <<'EOF'\n{}\nEOF", "line\n".repeat(200_000)),
+        "(".repeat(1_000_000),
+        "$(".repeat(500_000),
+        "{a,".repeat(330_000),
+        "cd a; ".repeat(170_000),
+    ];
+    for line in lines {
+        let start = std::time::Instant::now();
+        let _ = effects(&line);
+        // Twenty times what a release build takes.
+        assert!(start.elapsed().as_secs() < 20, "{}… took {:?}", &line[..20], start.elapsed());
+    }
+}

@@ -6,6 +6,8 @@ mod task; //    a process that goes on after its call
 mod report; //  what model and person are told
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod properties;
 
 use std::{path::Path, time::Duration};
 

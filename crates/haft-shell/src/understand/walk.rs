@@ -316,20 +316,29 @@ impl<'a> Walk<'a> {
         }
         let program = program.clone();
         let facts = programs::look_at(&argv);
-        let places = self.here.clone();
-        if is_git(&program) && places != self.start {
+        if is_git(&program) && self.here != self.start {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
-        let runs = facts.runs.clone();
-        self.acts.push(Act::Run { argv: argv.clone(), facts, places });
-        self.depth += 1;
-        runs.into_iter().for_each(|run| self.follow(&program, run, &input));
-        self.depth -= 1;
+        let at = self.acts.len();
+        self.acts.push(Act::Run { argv, facts, places: self.here.clone() });
+        self.follow_all(at, &program, &input);
         match program.as_str() {
-            "cd" => self.go(&argv[1..]),
+            "cd" => self.go(at),
             "pushd" | "popd" => self.lost(),
             _ => self.stay(),
         }
+    }
+
+    /// What the program of an act runs.
+    fn follow_all(&mut self, at: usize, program: &str, input: &Input) {
+        let Act::Run { facts, .. } = &self.acts[at] else { return };
+        if facts.runs.is_empty() {
+            return;
+        }
+        let runs = facts.runs.clone();
+        self.depth += 1;
+        runs.into_iter().for_each(|run| self.follow(program, run, input));
+        self.depth -= 1;
     }
 
     /// What a program runs.
@@ -366,10 +375,12 @@ impl<'a> Walk<'a> {
         self.parsed(text, &parsed);
     }
 
-    fn go(&mut self, arguments: &[Arg]) -> After {
+    /// `cd`, with the words of an act.
+    fn go(&mut self, at: usize) -> After {
+        let Act::Run { argv, .. } = &self.acts[at] else { return self.lost() };
         let failed = self.here.clone();
         let mut operands =
-            arguments.iter().skip_while(|arg| matches!(arg, Arg::Known(word) if is_option_of_cd(word)));
+            argv[1..].iter().skip_while(|arg| matches!(arg, Arg::Known(word) if is_option_of_cd(word)));
         let to = match (operands.next(), operands.next()) {
             (None, _) => self.base.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
             (Some(Arg::Known(to)), None) if to != "-" => Some(to.clone()),

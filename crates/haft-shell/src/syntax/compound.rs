@@ -1,6 +1,6 @@
 //! Compound commands: brackets, conditions, loops, `case`, functions.
 
-use super::{reader::Parser, tree::*, word::Context};
+use super::{reader::Parser, tree::*, verbatim::Ends, word::Context};
 
 impl Parser<'_> {
     /// The compound command that begins here, if one does.
@@ -45,18 +45,24 @@ impl Parser<'_> {
         if self.ahead(|parser| parser.eat("((")) {
             let start = self.pos;
             self.eat("((");
-            if let Some(expression) = self.arithmetic() {
-                return CommandKind::Arithmetic(expression);
+            match self.arithmetic(Ends::TRIAL) {
+                Some(expression) => return CommandKind::Arithmetic(expression),
+                None if self.has_failed() => {
+                    self.blame(start);
+                    return CommandKind::Odd("brackets that may be arithmetic", Script::default());
+                }
+                None => self.back_to(start),
             }
-            if self.has_failed() {
-                return CommandKind::Odd("brackets that may be arithmetic", Script::default());
-            }
-            self.back_to(start);
         }
         self.subshell()
     }
 
     fn back_to(&mut self, start: usize) {
+        // Bash reads again what it has read as arithmetic, lines already joined and here-documents already gone.
+        let source = &self.text[start..self.pos];
+        if ["<<", "#", "\\\n"].into_iter().any(|text| source.contains(text)) {
+            return self.fail(start, "too much for a `((` that is not arithmetic; write `( (`");
+        }
         match self.rereads.checked_sub(self.pos - start) {
             Some(left) => {
                 self.rereads = left;
@@ -143,10 +149,11 @@ impl Parser<'_> {
     fn arithmetic_for(&mut self) -> CommandKind {
         let start = self.pos;
         self.eat("((");
-        let expression = self.arithmetic();
+        let expression = self.arithmetic(Ends::ARITHMETIC);
         let is_whole = expression.as_ref().is_some_and(|word| semicolons(word) == 2);
         if !is_whole {
             self.fail(start, "`for ((` needs three expressions: `for ((a; b; c)); do …`");
+            self.blame(start);
         }
         self.blanks();
         self.eat(";");

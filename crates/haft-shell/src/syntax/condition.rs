@@ -79,7 +79,10 @@ impl Parser<'_> {
         if self.keyword() == Some("]]") {
             self.fail(self.pos, "a word is missing before `]]`");
         }
-        self.some_word(context)
+        match context.takes_brackets() && self.peek() == Some(b'(') {
+            true => self.word(context),
+            false => self.some_word(context),
+        }
     }
 
     fn binary_operator(&mut self) -> Option<&'static str> {

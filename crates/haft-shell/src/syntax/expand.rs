@@ -89,27 +89,31 @@ impl Parser<'_> {
     /// ends it may not be what ends a substitution, so that is not followed.
     fn arithmetic_expansion(&mut self, start: usize) -> Part {
         self.eat("((");
-        match self.arithmetic() {
+        match self.arithmetic(Ends::ARITHMETIC) {
             Some(word) => Part::Arithmetic(Box::new(word)),
             None => {
-                self.fail(
-                    start,
-                    "`$((` is not closed by `))`; for a subshell in a substitution write `$( (`",
-                );
+                let what = "`$((` is not closed by `))`; for a subshell in a substitution write `$( (`";
+                self.fail(start, what);
+                self.blame(start);
                 Part::Odd("brackets that may be arithmetic", "$((".to_owned())
             }
         }
     }
 
     /// From behind `((` to behind `))`. `None`, with no error, if a single `)` is where `))` should be.
-    pub(super) fn arithmetic(&mut self) -> Option<Word> {
-        let word = self.nested(|parser| parser.verbatim(Ends::ARITHMETIC));
+    pub(super) fn arithmetic(&mut self, ends: Ends) -> Option<Word> {
+        let outer = self.doubt.take();
+        let word = self.nested(|parser| parser.verbatim(ends));
+        let doubt = std::mem::replace(&mut self.doubt, outer);
         self.eat(")");
-        let is_closed = self.raw() == Some(b')') && !self.has_failed();
-        is_closed.then(|| {
-            self.bump();
-            word
-        })
+        if self.raw() != Some(b')') || self.has_failed() {
+            return None;
+        }
+        self.bump();
+        if let Some((at, what)) = doubt {
+            self.fail(at, what);
+        }
+        Some(word)
     }
 
     /// The commands of `$(…)`, from behind the bracket to behind the other one.
@@ -207,6 +211,7 @@ impl Parser<'_> {
         self.operation(&mut operator, &mut words, around);
         if !self.eat("}") {
             self.fail(start, "`${` is not closed, or not understood");
+            self.blame(start);
         }
         let is_plain = operator.is_empty() && (name.len() == 1 || !name.starts_with(['!', '#']));
         match is_plain {

@@ -130,7 +130,7 @@ impl Pieces {
     }
 
     pub(super) fn ends_with_mark(&self) -> bool {
-        matches!(self.list.last(), Some(Piece::Mark(b'{' | b',', _)))
+        matches!(self.list.last(), Some(Piece::Mark(..)))
     }
 
     /// The parts, if no brace is in them; otherwise the pieces, to be paired.

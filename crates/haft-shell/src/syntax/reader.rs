@@ -22,6 +22,8 @@ pub(super) struct Parser<'t> {
     /// Whether a `)` further on ends what is being read: bash looks for it even in here-documents.
     pub(super) in_substitution: bool,
     pub(super) here: HereDocuments,
+    /// What would be wrong if what is being tried as arithmetic is some.
+    pub(super) doubt: Option<(usize, &'static str)>,
     /// What the last look for the end of `[…]` found, and up to where it holds.
     pub(super) bracket: (usize, super::word::Bracket),
     place: Place,
@@ -46,6 +48,7 @@ impl<'t> Parser<'t> {
             rereads: 4 * text.len() + 10_000,
             in_substitution: false,
             here: HereDocuments::default(),
+            doubt: None,
             bracket: (0, super::word::Bracket::None),
             place: Place::From(0),
             error: None,
@@ -202,6 +205,14 @@ impl<'t> Parser<'t> {
             Place::Within(range) => range.start,
         };
         self.stop_with(SyntaxError { at, what: what.into() });
+    }
+
+    /// Moves the error back to where something began that is not kept in the tree.
+    pub(super) fn blame(&mut self, start: usize) {
+        let start = self.span(start, start).start;
+        if let Some(error) = &mut self.error {
+            error.at = error.at.min(start);
+        }
     }
 
     fn stop_with(&mut self, error: SyntaxError) {

@@ -13,22 +13,27 @@ pub(super) struct Ends {
     close: u8,
     /// Whether quotes quote as everywhere.
     plain_quotes: bool,
+    /// Whether it may turn out to be something else, so that doubts come later.
+    trial: bool,
 }
 
 impl Ends {
     /// `((…` up to its bracket.
-    pub(super) const ARITHMETIC: Ends = Ends { open: Some(b'('), close: b')', plain_quotes: false };
+    pub(super) const ARITHMETIC: Ends =
+        Ends { open: Some(b'('), close: b')', plain_quotes: false, trial: false };
+    /// The same where it may also be a subshell in a subshell.
+    pub(super) const TRIAL: Ends = Ends { trial: true, ..Ends::ARITHMETIC };
     /// `[…`
-    pub(super) const INDEX: Ends = Ends { open: Some(b'['), close: b']', plain_quotes: false };
+    pub(super) const INDEX: Ends = Ends { open: Some(b'['), close: b']', plain_quotes: false, trial: false };
     /// `${x:-…`
-    pub(super) const OPERAND: Ends = Ends { open: None, close: b'}', plain_quotes: true };
+    pub(super) const OPERAND: Ends = Ends { open: None, close: b'}', plain_quotes: true, trial: false };
     /// The same within double quotes or a here-document.
     pub(super) const QUOTED_OPERAND: Ends = Ends { plain_quotes: false, ..Ends::OPERAND };
     /// `${x:…`, which is arithmetic.
     pub(super) const COUNTS: Ends = Ends::QUOTED_OPERAND;
 
     fn around(self) -> Around {
-        if self.plain_quotes { Around::Nothing } else { Around::Unclear }
+        if self.plain_quotes || self.trial { Around::Nothing } else { Around::Unclear }
     }
 }
 
@@ -64,6 +69,14 @@ impl Parser<'_> {
         }
     }
 
+    /// Gives up, or remembers to.
+    fn doubt(&mut self, ends: Ends, at: usize, what: &'static str) {
+        match ends.trial {
+            true => _ = self.doubt.get_or_insert((at, what)),
+            false => self.fail(at, what),
+        }
+    }
+
     fn verbatim_run(&mut self, parts: &mut Vec<Part>) {
         let start = self.pos;
         let rest = &self.text.as_bytes()[start + 1..];
@@ -83,9 +96,10 @@ impl Parser<'_> {
         let start = self.pos;
         let Some(text) = self.single() else { return };
         if !ends.plain_quotes && text.contains(['$', '`', '\\', '"', '(', ')', '[', ']', '{', '}']) {
-            return self.fail(start, "bash reads this quote in two ways; write it without");
+            return self.doubt(ends, start, "bash reads this quote in two ways; write it without");
         }
-        push_joined(parts, Part::Literal(format!("'{text}'")));
+        let text = format!("'{text}'");
+        push_joined(parts, Part::Literal(text));
     }
 
     /// `"…"`, its text as it is written, too.
@@ -101,7 +115,7 @@ impl Parser<'_> {
     }
 
     fn verbatim_to_quote(&mut self, ends: Ends, parts: &mut Vec<Part>) {
-        let around = if ends.plain_quotes { Around::Double } else { Around::Unclear };
+        let around = if ends.plain_quotes || ends.trial { Around::Double } else { Around::Unclear };
         while let Some(byte) = self.peek() {
             match byte {
                 b'"' => return,
@@ -119,7 +133,10 @@ impl Parser<'_> {
     fn verbatim_dollar(&mut self, ends: Ends, parts: &mut Vec<Part>) {
         let start = self.pos;
         match self.peek_second() {
-            Some(b'\'') if ends.plain_quotes => {
+            Some(b'\'') if ends.plain_quotes || ends.trial => {
+                if ends.trial {
+                    self.doubt(ends, start, "`$'` is not followed in arithmetic");
+                }
                 self.bump();
                 self.peek();
                 if let Some(text) = self.ansi() {
@@ -127,7 +144,9 @@ impl Parser<'_> {
                     push_joined(parts, Part::Literal(text));
                 }
             }
-            Some(b'\'' | b'"' | b'`') => self.fail(start, "`$` before a quote is not followed here"),
+            Some(b'\'' | b'"' | b'`') if !ends.trial => {
+                self.fail(start, "`$` before a quote is not followed here")
+            }
             _ => match self.dollar(ends.around()) {
                 Some(part) => parts.push(part),
                 None => push_joined(parts, Part::Literal("$".to_owned())),
@@ -136,9 +155,12 @@ impl Parser<'_> {
     }
 
     fn verbatim_process(&mut self, ends: Ends, parts: &mut Vec<Part>) {
-        match ends.plain_quotes {
-            true => parts.push(self.process()),
-            false => self.fail(self.pos, "write a blank between `<` or `>` and `(`"),
+        let start = self.pos;
+        if ends.plain_quotes || ends.trial {
+            parts.push(self.process());
+        }
+        if !ends.plain_quotes {
+            self.doubt(ends, start, "write a blank between `<` or `>` and `(`");
         }
     }
 }

@@ -52,6 +52,11 @@ impl Context {
     /// What is assigned.
     pub(super) const VALUE: Context = Context { tildes: Tildes::AfterColon, ..Context::PLAIN };
 
+    /// Whether a word may begin with `(` here.
+    pub(super) fn takes_brackets(self) -> bool {
+        self.pattern == Pattern::Regex
+    }
+
     /// The right side of an operator in `[[ ]]`.
     pub(super) fn of_operator(operator: &str) -> Context {
         let pattern = match operator {
@@ -278,7 +283,7 @@ impl Parser<'_> {
         let begins = pieces.is_empty() || (in_assignment && pieces.ends_value());
         if pieces.ends_with_mark() {
             self.bump();
-            return pieces.part(Part::Odd("`~` in braces", "~".to_owned()));
+            return pieces.part(Part::Odd("`~` beside braces", "~".to_owned()));
         }
         let name = begins.then(|| self.ahead(|parser| parser.tilde_name(in_assignment))).flatten();
         self.bump();
@@ -302,8 +307,12 @@ impl Parser<'_> {
                 Some(b':') if in_assignment => return Some(TildeName::Plain(name)),
                 Some(b'{' | b'}' | b',') => return Some(TildeName::Odd),
                 Some(_) if self.at_word_end() => return Some(TildeName::Plain(name)),
+                Some(b'+' | b'@' | b'!') => {}
                 Some(byte) if is_special(byte) || !byte.is_ascii_graphic() => return None,
-                Some(byte) => name.push(char::from(byte)),
+                Some(_) => {}
+            }
+            if let Some(byte) = self.raw() {
+                name.push(char::from(byte));
             }
             self.bump();
         }

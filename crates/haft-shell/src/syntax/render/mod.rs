@@ -177,9 +177,19 @@ impl Renderer {
         self.push(after);
     }
 
-    /// The here-documents in it come after the line that it ends on, unless it has several.
+    /// Not [`in_brackets`](Self::in_brackets): here-documents of the line may be waiting, and come at the first end of
+    /// a line, also in here.
     fn subshell(&mut self, script: &Script) {
-        self.in_brackets(script);
+        self.push("(");
+        let start = self.out.len();
+        self.list(script);
+        if self.out.ends_with("; ") && !script.items.last().is_some_and(Item::ends_bare) {
+            self.out.truncate(self.out.len() - 2);
+        }
+        if self.out[start..].starts_with('(') {
+            self.out.insert(start, ' ');
+        }
+        self.push(")");
     }
 
     fn conditions(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) {

@@ -21,6 +21,8 @@ pub(super) struct Walk<'a> {
     pub(super) before_dashes: Option<usize>,
     /// How many operands are certainly in their place: one that may be several words makes the next ones uncertain.
     pub(super) placed: Option<usize>,
+    /// Whether a name that fits a pattern may be an option that reads something else of the directory.
+    pub(super) wide: bool,
     pub(super) doubt: Option<String>,
 }
 
@@ -153,7 +155,10 @@ impl<'a> Walker<'a, '_> {
 
     /// A word that may be an option, and may be an operand.
     fn anything(&mut self, arg: &'a Arg) {
-        if !self.entry.habits.harmless {
+        let habits = &self.entry.habits;
+        if habits.mild && matches!(arg, Arg::Glob(_)) {
+            self.found.wide = true;
+        } else if !habits.harmless {
             let name = self.name;
             self.found.doubt(|| format!("a word that is not known could be an option of `{name}`"));
         }
@@ -183,6 +188,10 @@ impl<'a> Walker<'a, '_> {
             None => (text, None),
         };
         let Some(option) = self.resolve(name) else { return self.unlisted(name, false) };
+        // What it does is told, but another version may have another option that begins like this.
+        if option.name != name && !self.entry.habits.harmless {
+            self.found.doubt(|| format!("`{name}` is a shortened option; written out it can be judged"));
+        }
         match value {
             Some(value) => self.attached(option, value, arg),
             None => self.detached(option),

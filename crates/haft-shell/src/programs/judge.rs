@@ -5,7 +5,7 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, Run, Touch, database, host,
+    Arg, Facts, Run, Touch, below, database, host,
     table::{Entry, Kind, Meaning, Value, entry},
     walk::{Walk, may_be_several, walk, walk_to_operand},
 };
@@ -104,8 +104,11 @@ fn add_what_stands_before(
         facts.doubt(doubt.clone());
     }
     let Some(at) = before.first_operand.filter(|at| *at > 0) else { return };
-    for directory in before.values_of(&["-C"]) {
-        facts.move_to(directory);
+    // Each `-C` is relative to the one before it.
+    let mut places = before.values_of(&["-C"]).cloned();
+    if let Some(place) = places.next().map(|first| places.fold(first, |outer, inner| below(&outer, &inner))) {
+        facts.move_to(&place);
+        facts.touch(&place, Access::Read);
     }
     let case = Case { args: &case.args[..at], ..*case };
     let mut seen = Judge::new(&case);

@@ -187,8 +187,7 @@ impl Scan<'_> {
 
     fn unclear_slash(&mut self) {
         self.operand = false;
-        let mut rest =
-            self.bytes[self.at..].iter().skip_while(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'-' | b')'));
+        let mut rest = self.bytes[self.at..].iter().skip_while(|byte| matches!(byte, b' ' | b'\t'));
         if rest.next() == Some(&b'/') {
             self.odd = Some("has a `/` that is read in two ways");
         }

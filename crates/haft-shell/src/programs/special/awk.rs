@@ -11,6 +11,7 @@ use super::super::{
     table::Meaning,
     walk::walk,
 };
+use super::is_screen;
 
 pub(super) fn judge(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
@@ -167,6 +168,7 @@ impl Scan<'_> {
             self.at += 1;
         }
         match self.literal_name() {
+            Some(name) if is_screen(&name) => {}
             Some(name) => self.files.push(name),
             None => self.odd = Some("writes to a file that is not known"),
         }

@@ -118,3 +118,8 @@ impl Special {
         }
     }
 }
+
+/// Names that sed and awk know as their own output.
+fn is_screen(name: &str) -> bool {
+    matches!(name, "/dev/stdout" | "/dev/stderr" | "/dev/null")
+}

@@ -13,6 +13,7 @@ use super::super::{
     table::Meaning,
     walk::{Walk, walk},
 };
+use super::is_screen;
 
 pub(super) fn judge(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
@@ -279,7 +280,9 @@ impl Script<'_> {
         if name.is_empty() {
             return Err(Stop::Refused);
         }
-        self.files.push((name.to_owned(), written));
+        if !is_screen(name) {
+            self.files.push((name.to_owned(), written));
+        }
         Ok(())
     }
 }

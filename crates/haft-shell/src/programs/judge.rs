@@ -5,7 +5,7 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, Run, Touch, database, host,
+    Arg, Facts, Run, Touch, below, database, host,
     table::{Entry, Kind, Meaning, Value, entry},
     walk::{Walk, may_be_several, walk, walk_to_operand},
 };
@@ -104,15 +104,21 @@ fn add_what_stands_before(
         facts.doubt(doubt.clone());
     }
     let Some(at) = before.first_operand.filter(|at| *at > 0) else { return };
-    for directory in before.values_of(&["-C"]) {
-        facts.move_to(directory);
+    // Each `-C` is relative to the one before it.
+    let mut places = before.values_of(&["-C"]).cloned();
+    if let Some(place) = places.next().map(|first| places.fold(first, |outer, inner| below(&outer, &inner))) {
+        facts.move_to(&place);
+        facts.touch(&place, Access::Read);
     }
     let case = Case { args: &case.args[..at], ..*case };
     let mut seen = Judge::new(&case);
     seen.options(before);
     facts.raise(seen.raised);
     facts.touches.append(&mut seen.facts.touches);
-    facts.hosts.append(&mut seen.facts.hosts);
+    facts.hosts.extend(seen.contacted.drain(..).map(|host| (host, Access::Write)));
+    if !facts.hosts.is_empty() {
+        facts.raise(Class::Write);
+    }
     if let Some(doubt) = seen.facts.doubt {
         facts.doubt(doubt);
     }
@@ -242,7 +248,7 @@ impl<'a> Judge<'a> {
     /// A search without a place to search goes through the directory.
     fn here(&mut self, walk: &Walk<'_>, kinds: &[Kind]) {
         let searches = self.case.entry.habits.here || walk.means(Meaning::Here);
-        if searches && !kinds.iter().any(|kind| matches!(kind, Kind::Read)) {
+        if walk.wide || (searches && !kinds.contains(&Kind::Read)) {
             self.touch(&Arg::Known(".".to_owned()), Access::Read, false);
         }
     }
@@ -271,6 +277,7 @@ impl<'a> Judge<'a> {
             Kind::Data | Kind::Header => self.sent(arg, &["@"]),
             Kind::Form => self.sent(arg, &["@", "=@", "=<"]),
             Kind::Method => self.method(arg),
+            Kind::Format => self.format(arg),
         }
     }
 
@@ -355,6 +362,13 @@ impl<'a> Judge<'a> {
         }
     }
 
+    fn format(&mut self, arg: &Arg) {
+        let calm = |text: &String| !text.contains("%G") && !text.contains("signature");
+        if !matches!(arg, Arg::Known(text) if calm(text)) {
+            self.facts.doubt("the format can run the program that checks signatures".to_owned());
+        }
+    }
+
     fn sql(&mut self, arg: &Arg) {
         match database::judge(arg) {
             Ok(class) => self.raise(class),
@@ -374,13 +388,17 @@ impl<'a> Judge<'a> {
             self.touch(&Arg::Known(".".to_owned()), Access::Write, false);
         }
         self.facts.class = if self.calm { Class::ReadOnly } else { self.facts.class.max(self.raised) };
+        // The network is never harmless, and what is written aside is written whatever else is not.
+        if !self.facts.hosts.is_empty() || self.facts.touches.iter().any(|touch| touch.aside) {
+            self.facts.raise(Class::Write);
+        }
         if let Some(doubt) = &walk.doubt {
             self.facts.doubt(doubt.clone());
         } else if let Some(doubt) = self.facts.doubt.take() {
             self.facts.doubt(doubt);
         }
-        self.facts.transparent =
-            self.case.entry.habits.clear && !walk.means(Meaning::Opaque) && self.facts.doubt.is_none();
+        let clear = self.case.entry.habits.clear && !walk.means(Meaning::Opaque);
+        self.facts.transparent = clear && self.facts.class == Class::ReadOnly;
         self.facts
     }
 }

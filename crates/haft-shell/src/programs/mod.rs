@@ -15,6 +15,9 @@ mod variables; // which variables change what programs do
 
 use haft_tool::{Access, Class};
 
+#[cfg(test)]
+mod tests;
+
 pub use variables::{is_plain_variable, is_power_variable};
 
 /// An argument as far as it is known before it runs.

@@ -33,6 +33,7 @@ pub(super) struct Habits {
     pub(super) ordered: bool,
     pub(super) digits: bool,
     pub(super) harmless: bool,
+    pub(super) mild: bool,
     pub(super) open: bool,
     pub(super) sub: bool,
     pub(super) clear: bool,
@@ -73,6 +74,7 @@ pub(super) enum Kind {
     Form,
     Header,
     Method,
+    Format,
 }
 
 /// An option that is known.
@@ -240,6 +242,7 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "ordered" => habits.ordered = true,
         "digits" => habits.digits = true,
         "harmless" => habits.harmless = true,
+        "mild" => habits.mild = true,
         "open" => habits.open = true,
         "sub" => habits.sub = true,
         "clear" => habits.clear = true,
@@ -292,6 +295,7 @@ fn kind(word: &str) -> Option<Kind> {
         "form" => Kind::Form,
         "header" => Kind::Header,
         "method" => Kind::Method,
+        "format" => Kind::Format,
         _ => return None,
     })
 }

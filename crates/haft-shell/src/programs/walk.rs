@@ -21,6 +21,8 @@ pub(super) struct Walk<'a> {
     pub(super) before_dashes: Option<usize>,
     /// How many operands are certainly in their place: one that may be several words makes the next ones uncertain.
     pub(super) placed: Option<usize>,
+    /// Whether a name that fits a pattern may be an option that reads something else of the directory.
+    pub(super) wide: bool,
     pub(super) doubt: Option<String>,
 }
 
@@ -153,7 +155,10 @@ impl<'a> Walker<'a, '_> {
 
     /// A word that may be an option, and may be an operand.
     fn anything(&mut self, arg: &'a Arg) {
-        if !self.entry.habits.harmless {
+        let habits = &self.entry.habits;
+        if habits.mild && matches!(arg, Arg::Glob(_)) {
+            self.found.wide = true;
+        } else if !habits.harmless {
             let name = self.name;
             self.found.doubt(|| format!("a word that is not known could be an option of `{name}`"));
         }
@@ -183,6 +188,10 @@ impl<'a> Walker<'a, '_> {
             None => (text, None),
         };
         let Some(option) = self.resolve(name) else { return self.unlisted(name, false) };
+        // What it does is told, but another version may have another option that begins like this.
+        if option.name != name && !self.entry.habits.harmless {
+            self.found.doubt(|| format!("`{name}` is a shortened option; written out it can be judged"));
+        }
         match value {
             Some(value) => self.attached(option, value, arg),
             None => self.detached(option),
@@ -190,15 +199,14 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn resolve(&self, name: &str) -> Option<&'static Opt> {
-        let options = &self.entry.options;
-        if let Some(option) = options.iter().find(|option| option.name == name) {
+        if let Some(option) = self.named(name) {
             return Some(option);
         }
         if self.entry.habits.exact {
             return None;
         }
         // What several names begin with is an error for the program, or else they mean the same.
-        let mut candidates = options.iter().filter(|option| option.name.starts_with(name));
+        let mut candidates = self.entry.options.iter().filter(|option| option.name.starts_with(name));
         let first = candidates.next()?;
         candidates.all(|other| other.value == first.value && other.means == first.means).then_some(first)
     }
@@ -210,9 +218,7 @@ impl<'a> Walker<'a, '_> {
             name[0] = b'-';
             let length = 1 + letter.encode_utf8(&mut name[1..]).len();
             let name = std::str::from_utf8(&name[..length]).unwrap_or("-");
-            let Some(option) = self.entry.options.iter().find(|option| option.name == name) else {
-                return self.unlisted(text, false);
-            };
+            let Some(option) = self.named(name) else { return self.unlisted(text, false) };
             let rest = &text[place + letter.len_utf8()..];
             match &option.value {
                 Value::None => self.use_it(option, Vec::new()),
@@ -226,21 +232,33 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// `-name`, `-name value`, `-n5`; two dashes are as good as one.
+    /// `-name`, `-name value`, `-name=value`, `-n5`; two dashes are as good as one.
     fn single(&mut self, text: &str, arg: &'a Arg, open: bool) {
         let text = if text.starts_with("--") { &text[1..] } else { text };
-        if open {
-            return self.unlisted(text, true);
+        if let Some((name, value)) = text.split_once('=') {
+            return match self.named(name) {
+                Some(option) => self.attached(option, value, arg),
+                None => self.unlisted(name, false),
+            };
         }
-        if let Some(option) = self.entry.options.iter().find(|option| option.name == text) {
-            return self.detached(option);
+        match self.named(text) {
+            _ if open => self.unlisted(text, true),
+            Some(option) => self.detached(option),
+            None => self.with_number(text, arg),
         }
+    }
+
+    fn named(&self, name: &str) -> Option<&'static Opt> {
+        self.entry.options.iter().find(|option| option.name == name)
+    }
+
+    /// `-n5`
+    fn with_number(&mut self, text: &str, arg: &'a Arg) {
         let letter = text.char_indices().nth(2).map_or(text, |(end, _)| &text[..end]);
-        match self.entry.options.iter().find(|option| option.name == letter && option.value != Value::None) {
-            Some(option) if is_number(&text[letter.len()..]) => {
-                self.attached(option, &text[letter.len()..], arg)
-            }
-            _ => self.unlisted(text, false),
+        let number = &text[letter.len()..];
+        match self.named(letter).filter(|option| option.value != Value::None && is_number(number)) {
+            Some(option) => self.attached(option, number, arg),
+            None => self.unlisted(text, false),
         }
     }
 

@@ -11,6 +11,7 @@ use super::super::{
     table::Meaning,
     walk::walk,
 };
+use super::is_screen;
 
 pub(super) fn judge(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
@@ -167,6 +168,7 @@ impl Scan<'_> {
             self.at += 1;
         }
         match self.literal_name() {
+            Some(name) if is_screen(&name) => {}
             Some(name) => self.files.push(name),
             None => self.odd = Some("writes to a file that is not known"),
         }
@@ -187,8 +189,7 @@ impl Scan<'_> {
 
     fn unclear_slash(&mut self) {
         self.operand = false;
-        let mut rest =
-            self.bytes[self.at..].iter().skip_while(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'-' | b')'));
+        let mut rest = self.bytes[self.at..].iter().skip_while(|byte| matches!(byte, b' ' | b'\t'));
         if rest.next() == Some(&b'/') {
             self.odd = Some("has a `/` that is read in two ways");
         }

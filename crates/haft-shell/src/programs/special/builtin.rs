@@ -72,9 +72,12 @@ fn is_name(text: &str) -> bool {
 pub(super) fn variables(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
     let mut facts = weigh(case, &walk);
-    // The first word of `getopts` is the list of letters, not a name.
-    let skipped = usize::from(case.name == "getopts");
-    for operand in walk.operands.iter().skip(skipped).copied().chain(walk.values_of(&["-a"])) {
+    let names = match case.name {
+        // The list of letters, the name, and what is taken apart.
+        "getopts" => walk.operands.get(1..2).unwrap_or_default(),
+        _ => &walk.operands,
+    };
+    for operand in names.iter().copied().chain(walk.values_of(&["-a"])) {
         match operand {
             Arg::Known(name) => judge_name(&mut facts, name),
             _ => facts.doubt("which variable is set is not known".to_owned()),

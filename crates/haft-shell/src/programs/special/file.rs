@@ -17,13 +17,9 @@ pub(super) fn tar(case: &Case<'_>) -> Facts {
     let mut facts = weigh(&case, &walk);
     let modes: Vec<Mode> = walk.used.iter().filter_map(|used| mode(&used.option.name)).collect();
     match modes.as_slice() {
-        [Mode::List] => {
-            facts.class = if facts.class == Class::Write && facts.doubt.is_none() {
-                Class::ReadOnly
-            } else {
-                facts.class
-            }
-        }
+        [Mode::List] if facts.touches.iter().any(|touch| touch.aside) => {}
+        [Mode::List] if facts.class == Class::Write && facts.doubt.is_none() => facts.class = Class::ReadOnly,
+        [Mode::List] => {}
         [Mode::Extract] => extract(&mut facts, &walk),
         [Mode::Create] => create(&mut facts, &walk),
         _ => facts.doubt("what `tar` is to do is not known".to_owned()),

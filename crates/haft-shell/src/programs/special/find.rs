@@ -97,6 +97,8 @@ const WITH_TEXT: &[&str] = &[
 const WITH_FILE: &[&str] =
     &["-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-neweram", "-newercm", "-files0-from"];
 
+const LONGEST_PREFIX: usize = 256;
+
 pub(super) fn judge(case: &Case<'_>) -> Facts {
     let mut search = Search { args: case.args, at: 0, roots: Vec::new(), facts: Facts::of(Class::ReadOnly) };
     search.options();
@@ -128,6 +130,9 @@ impl<'a> Search<'a> {
         while let Some(arg) = self.args.get(self.at).filter(|arg| !begins_expression(arg)) {
             self.at += 1;
             self.roots.push(arg.clone());
+            if may_begin_expression(arg) {
+                self.facts.doubt("a word that is not known could be an action of `find`".to_owned());
+            }
         }
         if self.roots.is_empty() {
             self.roots.push(Arg::Known(".".to_owned()));
@@ -184,6 +189,10 @@ impl<'a> Search<'a> {
     }
 
     fn delete(&mut self) {
+        // Once is enough, however often it is said.
+        if self.facts.class == Class::Destructive {
+            return;
+        }
         self.facts.raise(Class::Destructive);
         for root in self.roots.clone() {
             self.facts.touches.push(Touch { path: root, access: Access::Write, aside: true });
@@ -217,14 +226,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the names that are found begin with.
+    /// What the names that are found begin with; not all of it if that is long, because it is copied to many places.
     fn found_prefix(&self) -> String {
-        match self.roots.as_slice() {
+        let beginning = match self.roots.as_slice() {
             [Arg::Known(root)] => root.clone(),
             [Arg::Unknown { prefix, splits: false }] => prefix.clone(),
             [Arg::Glob(pattern)] => literal_beginning(pattern),
             _ => String::new(),
-        }
+        };
+        beginning.chars().take(LONGEST_PREFIX).collect()
     }
 }
 
@@ -237,11 +247,17 @@ fn put(word: &mut Arg, found: &str) {
 }
 
 fn begins_expression(arg: &Arg) -> bool {
-    let (text, open) = match arg {
-        Arg::Known(text) => (text.clone(), false),
-        Arg::Glob(pattern) => (literal_beginning(pattern), true),
-        Arg::Unknown { splits: true, .. } => return true,
-        Arg::Unknown { prefix, .. } => (prefix.clone(), true),
+    let text = match arg {
+        Arg::Known(text) | Arg::Unknown { prefix: text, .. } => text.as_str(),
+        Arg::Glob(pattern) => pattern,
     };
-    (open && text.is_empty()) || text.starts_with('-') || matches!(text.as_str(), "(" | ")" | "!" | ",")
+    text.starts_with('-') || matches!(text, "(" | ")" | "!" | ",")
+}
+
+fn may_begin_expression(arg: &Arg) -> bool {
+    match arg {
+        Arg::Known(_) => false,
+        Arg::Glob(pattern) => literal_beginning(pattern).is_empty(),
+        Arg::Unknown { prefix, splits } => *splits || prefix.is_empty(),
+    }
 }

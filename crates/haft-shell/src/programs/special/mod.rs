@@ -23,6 +23,7 @@ pub(super) enum Special {
     Env,
     Eval,
     Find,
+    Flock,
     ForeignShell,
     GitCheckout,
     GitRestore,
@@ -35,11 +36,13 @@ pub(super) enum Special {
     Source,
     Ssh,
     Sudo,
+    SwitchUser,
     Tar,
     Test,
     Trap,
     Variables,
     Watch,
+    Wraps,
     Xargs,
 }
 
@@ -55,6 +58,7 @@ impl Special {
             "env" => Special::Env,
             "eval" => Special::Eval,
             "find" => Special::Find,
+            "flock" => Special::Flock,
             "foreign_shell" => Special::ForeignShell,
             "git_checkout" => Special::GitCheckout,
             "git_restore" => Special::GitRestore,
@@ -67,11 +71,13 @@ impl Special {
             "source" => Special::Source,
             "ssh" => Special::Ssh,
             "sudo" => Special::Sudo,
+            "switch_user" => Special::SwitchUser,
             "tar" => Special::Tar,
             "test" => Special::Test,
             "trap" => Special::Trap,
             "variables" => Special::Variables,
             "watch" => Special::Watch,
+            "wraps" => Special::Wraps,
             "xargs" => Special::Xargs,
             _ => return None,
         })
@@ -88,6 +94,7 @@ impl Special {
             Special::Env => wrap::env(case),
             Special::Eval => shell::eval(case),
             Special::Find => find::judge(case),
+            Special::Flock => wrap::flock(case),
             Special::ForeignShell => shell::foreign(case),
             Special::GitCheckout => git::checkout(case),
             Special::GitRestore => git::restore(case),
@@ -100,12 +107,19 @@ impl Special {
             Special::Source => shell::source(case),
             Special::Ssh => wrap::ssh(case),
             Special::Sudo => wrap::sudo(case),
+            Special::SwitchUser => wrap::switch_user(case),
             Special::Tar => file::tar(case),
             Special::Test => builtin::test(case),
             Special::Trap => shell::trap(case),
             Special::Variables => builtin::variables(case),
             Special::Watch => wrap::watch(case),
+            Special::Wraps => wrap::wraps(case),
             Special::Xargs => wrap::xargs(case),
         }
     }
+}
+
+/// Names that sed and awk know as their own output.
+fn is_screen(name: &str) -> bool {
+    matches!(name, "/dev/stdout" | "/dev/stderr" | "/dev/null")
 }

@@ -3,7 +3,7 @@
 //! Followed are the commands that print and change text. `w` and `W` write files, `r` and `R` read them, `e` runs
 //! programs. What two versions of sed would read differently is a doubt.
 
-use std::{iter::Peekable, str::Chars};
+use std::{collections::BTreeSet, iter::Peekable, str::Chars};
 
 use haft_tool::{Access, Class};
 
@@ -13,6 +13,7 @@ use super::super::{
     table::Meaning,
     walk::{Walk, walk},
 };
+use super::is_screen;
 
 pub(super) fn judge(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
@@ -61,35 +62,37 @@ enum Stop {
 
 fn follow(text: &str, facts: &mut Facts) {
     let mut taken = false;
+    let mut files = BTreeSet::new();
     for reading in READINGS {
         let mut script = Script { rest: text.chars().peekable(), reading: *reading, files: Vec::new() };
         match script.commands() {
             Ok(()) => {
                 taken = true;
-                script.files.into_iter().for_each(|file| add(facts, file));
+                files.extend(script.files);
             }
             Err(Stop::Refused) => {}
             Err(Stop::Runs) => facts.doubt("the script of `sed` runs a program".to_owned()),
         }
     }
+    files.into_iter().for_each(|(name, written)| add(facts, name, written));
     if !taken {
         facts.doubt("the script of `sed` is not understood".to_owned());
     }
 }
 
-fn add(facts: &mut Facts, touch: Touch) {
-    if touch.aside {
+fn add(facts: &mut Facts, name: String, written: bool) {
+    if written {
         facts.raise(Class::Write);
     }
-    if !facts.touches.contains(&touch) {
-        facts.touches.push(touch);
-    }
+    let access = if written { Access::Write } else { Access::Read };
+    facts.touches.push(Touch { path: Arg::Known(name), access, aside: written });
 }
 
 struct Script<'a> {
     rest: Peekable<Chars<'a>>,
     reading: Reading,
-    files: Vec<Touch>,
+    /// The names of files, and whether they are written.
+    files: Vec<(String, bool)>,
 }
 
 type Step = Result<(), Stop>;
@@ -136,8 +139,8 @@ impl Script<'_> {
                 self.until(delimiter)?;
                 self.end()
             }
-            'r' | 'R' => self.file(Access::Read),
-            'w' | 'W' => self.file(Access::Write),
+            'r' | 'R' => self.file(false),
+            'w' | 'W' => self.file(true),
             'e' => Err(Stop::Runs),
             _ => Err(Stop::Refused),
         }
@@ -243,7 +246,7 @@ impl Script<'_> {
                 Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' | ' ' | '\t') => drop(self.rest.next()),
                 Some('w') => {
                     self.rest.next();
-                    return self.file(Access::Write);
+                    return self.file(true);
                 }
                 Some('e') => return Err(Stop::Runs),
                 _ => return self.end(),
@@ -271,14 +274,15 @@ impl Script<'_> {
     }
 
     /// The name of a file goes to the end of the line.
-    fn file(&mut self, access: Access) -> Step {
+    fn file(&mut self, written: bool) -> Step {
         let name = self.line();
         let name = name.trim_start();
         if name.is_empty() {
             return Err(Stop::Refused);
         }
-        let aside = access == Access::Write;
-        self.files.push(Touch { path: Arg::Known(name.to_owned()), access, aside });
+        if !is_screen(name) {
+            self.files.push((name.to_owned(), written));
+        }
         Ok(())
     }
 }

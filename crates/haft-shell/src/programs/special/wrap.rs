@@ -5,7 +5,7 @@ use haft_tool::Class;
 use super::super::{
     Arg, Facts, Run,
     judge::{Case, plain, weigh},
-    table::Meaning,
+    table::{Meaning, entry},
     variables::{is_plain_variable, is_power_variable},
     walk::{Walk, walk},
 };
@@ -144,9 +144,10 @@ pub(super) fn parallel(case: &Case<'_>) -> Facts {
     argv.iter_mut().for_each(|word| fill(word, "{"));
     if let [only] = argv.as_slice() {
         facts.runs.push(Run::Script(only.clone()));
+    } else {
+        argv.push(Arg::Unknown { prefix: String::new(), splits: true });
+        facts.run(argv);
     }
-    argv.push(Arg::Unknown { prefix: String::new(), splits: true });
-    facts.run(argv);
     facts.doubt("`parallel` builds commands from what comes in".to_owned());
     facts
 }
@@ -158,7 +159,7 @@ pub(super) fn watch(case: &Case<'_>) -> Facts {
     let words: Vec<Arg> = walk.operands.iter().map(|word| (*word).clone()).collect();
     let as_words = walk.has("-x") || walk.has("--exec");
     if !as_words && !words.is_empty() {
-        facts.runs.push(Run::Script(joined(&words)));
+        facts.runs = vec![Run::Script(joined(&words))];
     }
     facts
 }
@@ -166,13 +167,41 @@ pub(super) fn watch(case: &Case<'_>) -> Facts {
 /// `ssh host program …`: a shell elsewhere reads it.
 pub(super) fn ssh(case: &Case<'_>) -> Facts {
     let mut facts = plain(case);
-    let words = facts.runs.iter().find_map(|run| match run {
-        Run::Command { argv, .. } => Some(argv.clone()),
-        _ => None,
-    });
-    if let Some(words) = words {
-        facts.runs.push(Run::Script(joined(&words)));
+    if let Some(Run::Command { argv, .. }) = facts.runs.pop() {
+        facts.runs.push(Run::Script(joined(&argv)));
         facts.doubt("it runs on another machine".to_owned());
+    }
+    facts
+}
+
+/// `flock file program …`, or `flock file -c 'script'`
+pub(super) fn flock(case: &Case<'_>) -> Facts {
+    let mut facts = plain(case);
+    for run in &mut facts.runs {
+        let script = match run {
+            Run::Command { argv, .. } => match argv.as_slice() {
+                [Arg::Known(option), script, ..] if option == "-c" || option == "--command" => script.clone(),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        *run = Run::Script(script);
+    }
+    facts
+}
+
+/// `su -c 'script' bob` and `runuser -u bob program …`; without either, a shell reads what comes in.
+pub(super) fn switch_user(case: &Case<'_>) -> Facts {
+    let walk = walk(case.entry, case.name, case.args);
+    let mut facts = weigh(case, &walk);
+    let named = walk.has("-u") || walk.has("--user");
+    if case.name == "runuser" && named && !walk.operands.is_empty() {
+        // Options of the program would be taken for options of `runuser` by the table.
+        let start = walk.first_operand.unwrap_or_default();
+        facts.doubt = None;
+        facts.run(case.args[start..].to_vec());
+    } else if facts.runs.is_empty() {
+        facts.runs.push(Run::Input);
     }
     facts
 }
@@ -180,15 +209,34 @@ pub(super) fn ssh(case: &Case<'_>) -> Facts {
 /// How many words are tried as the beginning of what a program runs.
 const TRIED: usize = 24;
 
-/// Programs that run others after options that are not listed here: any word could be where that begins, so rules that
-/// forbid are tried on each. A rule for the program itself covers what it runs.
-pub(super) fn loose(case: &Case<'_>) -> Facts {
-    let mut facts = Facts::of(case.entry.class);
+/// Where a command may begin: at each word that is no option.
+fn beginnings(case: &Case<'_>, facts: &mut Facts) -> Vec<Vec<Arg>> {
     let begins = |arg: &Arg| !matches!(arg, Arg::Known(text) if text.starts_with('-'));
     let places: Vec<usize> = (0..case.args.len()).filter(|at| begins(&case.args[*at])).collect();
-    facts.spellings = places.iter().take(TRIED).map(|at| case.args[*at..].to_vec()).collect();
     if places.len() > TRIED {
         facts.doubt(format!("where the command begins that `{}` runs is not known", case.name));
     }
+    places.iter().take(TRIED).map(|at| case.args[*at..].to_vec()).collect()
+}
+
+/// Programs that only run another, after options that are not listed: it begins with the first word that is a program
+/// of the table, as far as can be seen. Rules that forbid are tried on each word.
+pub(super) fn wraps(case: &Case<'_>) -> Facts {
+    let mut facts = loose(case);
+    let is_program = |argv: &&Vec<Arg>| matches!(&argv[0], Arg::Known(name) if entry(base(name)).is_some());
+    let argv = facts.spellings.iter().find(is_program).or(facts.spellings.first()).cloned();
+    facts.runs.extend(argv.map(|argv| Run::Command { argv, directory: None }));
+    facts
+}
+
+fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Programs that also run others. A rule for such a program covers what it runs; rules that forbid are tried on each
+/// word where that may begin.
+pub(super) fn loose(case: &Case<'_>) -> Facts {
+    let mut facts = Facts::of(case.entry.class);
+    facts.spellings = beginnings(case, &mut facts);
     facts
 }

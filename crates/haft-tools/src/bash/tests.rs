@@ -84,10 +84,7 @@ fn the_model_reads_the_output_and_what_is_worth_a_word() {
 fn an_exit_code_is_an_error_with_all_its_output() {
     let result = Shell::new().result("Bash", json!({ "command": "echo why; exit 3" }));
     assert_eq!(result.fault.map(|fault| fault.kind), Some(FaultKind::Failed));
-    assert_eq!(
-        (result.text().as_str(), &result.meta.notes["exit_code"]),
-        ("why\n[exit code 3]".into(), &json!(3))
-    );
+    assert_eq!((result.text().as_str(), &result.meta.notes["exit_code"]), ("why\n[exit code 3]", &json!(3)));
 }
 
 #[test]

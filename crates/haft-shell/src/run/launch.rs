@@ -18,8 +18,10 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Where it runs.
     pub cwd: PathBuf,
-    /// Its environment, all of it.
+    /// Its environment. A fence may put its own in the place of it.
     pub env: Vec<(OsString, OsString)>,
+    /// Variables that it has in any case.
+    pub set: Vec<(OsString, OsString)>,
     /// Whether its output is a terminal. Its input never is: whoever asks gets an end of file.
     pub pty: bool,
     /// How long it may take.
@@ -31,13 +33,17 @@ pub struct Launch {
     /// Makes the file for output that is too much to show.
     pub spill: Option<Spill>,
     /// Whoever confines it.
-    pub fence: Box<dyn FnOnce(&mut Command) -> io::Result<Box<dyn Fence>> + Send>,
+    pub fence: Confine,
     /// Whether it is a bash that tells where it left off.
     pub(super) tells_directory: bool,
 }
 
 /// Makes a file when it is first needed, and says where it is.
 pub type Spill = Box<dyn FnOnce() -> io::Result<(PathBuf, Box<dyn Write + Send>)> + Send>;
+
+/// Puts a fence around what a command is going to start. What it does in the child happens after the child has become
+/// the leader of a session, and before it is given the descriptors of [`PASSED`](super::PASSED).
+pub type Confine = Box<dyn FnOnce(&mut Command) -> io::Result<Box<dyn Fence>> + Send>;
 
 /// How much output is kept where, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +64,15 @@ impl Default for Room {
 
 /// What stands around a process that is confined. It is held until the process has ended.
 pub trait Fence: Send + Sync {
-    /// The process has been started.
-    fn started(&mut self) {}
+    /// The process has been started. What is started without what it needs is ended.
+    fn started(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Why the process could not be started, if that was the fence.
+    fn explain(&self, err: io::Error) -> io::Error {
+        err
+    }
 
     /// What the model should know: what was held back, judged by what the process wrote, and what guarantees are missing.
     fn facts(&self, output: &[u8]) -> Vec<String>;
@@ -89,6 +102,7 @@ impl Launch {
             args: Vec::new(),
             cwd: cwd.into(),
             env: Vec::new(),
+            set: Vec::new(),
             pty: false,
             time_limit: None,
             grace: Duration::from_secs(2),

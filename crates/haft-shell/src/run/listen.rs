@@ -32,8 +32,9 @@ const GULP: usize = 64 * 1024;
 /// How long what a process leaves behind may take to end by itself: `>(tee log)` still writes when the shell has gone.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// How long the kernel may take to end what was killed.
-const BURIAL: Duration = Duration::from_secs(1);
+/// How long the kernel may take to end what was killed, and how often it is killed.
+const BURIAL: Duration = Duration::from_millis(200);
+const MOST_BURIALS: usize = 5;
 
 /// How often one looks whether something is gone.
 const LOOK: Duration = Duration::from_millis(5);
@@ -116,10 +117,12 @@ impl Listener {
         if orders.until.is_some_and(|until| until <= Instant::now()) {
             self.stop(Stopped::TimedOut);
         }
-        if let Phase::Asked(until) = self.phase
-            && until <= Instant::now()
-        {
-            self.phase = Phase::Killed;
+        match self.phase {
+            Phase::Asked(until) if until <= Instant::now() => self.phase = Phase::Killed,
+            _ => {}
+        }
+        if self.phase == Phase::Killed {
+            // Again and again: what forks all the time has made more since the last look.
             self.tree.signal(Signal::KILL);
         }
     }
@@ -185,10 +188,19 @@ impl Listener {
             Phase::Killed => Duration::ZERO,
         };
         if !self.others_go(grace) {
-            self.tree.signal(Signal::KILL);
-            self.others_go(BURIAL);
+            self.bury();
         }
         if self.stopped.is_some() { 0 } else { left }
+    }
+
+    /// Kills what is left, more than once: what forks all the time has made more since the last look.
+    fn bury(&mut self) {
+        for _ in 0..MOST_BURIALS {
+            self.tree.signal(Signal::KILL);
+            if self.others_go(BURIAL) {
+                return;
+            }
+        }
     }
 
     /// Waits until nothing else of the tree runs; says no if it still does after this time.

@@ -24,7 +24,7 @@ mod tests;
 
 pub use bash::{LONGEST_COMMAND, inherited};
 pub use ended::{Ended, Status, Stopped, signal_name};
-pub use launch::{Fence, Launch, Room, Spill, Unfenced};
+pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};
 pub use output::{Cut, Output, Piece};
 pub use process::Process;
 pub use start::PASSED;

@@ -16,6 +16,7 @@ use std::{
 use rustix::{
     fs::{Mode, OFlags},
     pipe::{PipeFlags, pipe_with},
+    process::Pid,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
@@ -40,34 +41,48 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
     let mut tree = Tree::new();
     let whereabouts = if launch.tells_directory { Some(Whereabouts::new()?) } else { None };
     let (output, written) = if launch.pty { terminal()? } else { channel()? };
-    let mut command = command(&launch, &tree, written)?;
-    in_the_child(&mut command, whereabouts.as_ref().map(Whereabouts::passed));
+    let mut command = command(&launch, written)?;
+    // Before the fence and after it: a fence may fork, and everything must be in one group; it may close descriptors.
+    before_exec(&mut command, || lead_a_session().and_then(|()| leave_descriptors_behind()));
     let mut fence = (launch.fence)(&mut command)?;
-    let child = command.spawn()?;
-    // Our copies of its ends go with the command: an end of file must be seen.
-    drop(command);
-    fence.started();
-    if let Some(leader) = rustix::process::Pid::from_raw(child.id() as i32) {
+    if let Some(whereabouts) = &whereabouts {
+        let passed = whereabouts.passed();
+        before_exec(&mut command, move || {
+            pass(passed);
+            Ok(())
+        });
+    }
+    command.envs(launch.set).envs([tree.variable()]).envs(whereabouts.is_some().then(Whereabouts::variable));
+    let child = spawn(command, &mut *fence)?;
+    if let Some(leader) = Pid::from_raw(child.id() as i32) {
         tree.begins_with(leader);
     }
     Ok(Started { child, output, tree, whereabouts, fence })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
-fn command(launch: &Launch, tree: &Tree, written: OwnedFd) -> io::Result<Command> {
+fn command(launch: &Launch, written: OwnedFd) -> io::Result<Command> {
     let mut command = Command::new(&launch.program);
-    let is_own = |name: &std::ffi::OsString| launch.tells_directory && name == "BASH_ENV";
     command
         .args(&launch.args)
         .current_dir(&launch.cwd)
         .env_clear()
-        .envs(launch.env.iter().filter(|(name, _)| !is_own(name)).cloned())
-        .envs([tree.variable()])
-        .envs(launch.tells_directory.then(Whereabouts::variable))
+        .envs(launch.env.iter().cloned())
         .stdin(Stdio::null())
         .stdout(written.try_clone()?)
         .stderr(written);
     Ok(command)
+}
+
+/// Our copies of the child's ends go with the command: an end of file must be seen.
+fn spawn(mut command: Command, fence: &mut dyn Fence) -> io::Result<Child> {
+    let mut child = command.spawn().map_err(|err| fence.explain(err))?;
+    if let Err(err) = fence.started() {
+        child.kill()?;
+        child.wait()?;
+        return Err(err);
+    }
+    Ok(child)
 }
 
 /// One pipe for both streams: what comes out is in the order in which it was written.
@@ -87,16 +102,7 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-fn in_the_child(command: &mut Command, passed: Option<[RawFd; 2]>) {
-    let work = move || {
-        lead_a_session();
-        end_with_the_parent()?;
-        leave_descriptors_behind()?;
-        if let Some(passed) = passed {
-            pass(passed);
-        }
-        Ok(())
-    };
+fn before_exec(command: &mut Command, work: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
     // SAFETY: between fork and exec only system calls are made; nothing allocates, locks or unwinds.
     #[expect(unsafe_code, reason = "there is no other way to do something in the child")]
     unsafe {
@@ -104,13 +110,15 @@ fn in_the_child(command: &mut Command, passed: Option<[RawFd; 2]>) {
     }
 }
 
-/// A session of its own: no terminal, and a group that can be signalled as one. It fails only where it is one already.
-fn lead_a_session() {
+/// A session of its own: no terminal, and a group that can be signalled as one. A child that has just been forked leads
+/// none yet, so it cannot fail.
+fn lead_a_session() -> io::Result<()> {
     // SAFETY: a system call without arguments.
     #[expect(unsafe_code, reason = "a plain system call")]
     unsafe {
         libc::setsid();
     }
+    end_with_the_parent()
 }
 
 /// If haft is killed, so is the child. The signal comes when the *thread* ends that started it, so the thread that

@@ -125,6 +125,18 @@ async fn what_left_the_group_is_found_by_its_mark() {
 }
 
 #[tokio::test]
+async fn what_forks_all_the_time_is_ended_as_well() {
+    let hydra = "head() { trap '' TERM; sleep 98765.6 & sleep 0.02; (head &); }; head; sleep 1000";
+    let process = bash(hydra).start().unwrap();
+    assert!(until(|| runs("98765.6")).await);
+    process.stop();
+    process.ended().await;
+    assert!(until(|| !runs("98765.6")).await);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!runs("98765.6"));
+}
+
+#[tokio::test]
 async fn what_a_command_leaves_running_is_ended_and_told() {
     let (ended, text) = run(bash("sleep 98765.5 & echo done")).await;
     assert_eq!((ended.left_running, ended.stopped, text.as_str()), (1, None, "done\n"));

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, io, time::Duration};
 
-use haft_shell::run::{Fence, Launch, Process, Unfenced, inherited};
+use haft_shell::run::{Confine, Launch, Process, Unfenced, inherited};
 use haft_tool::{Cx, Fault, Grant, Refusal, SessionFacts};
 
 use super::{BashInput, BashOptions, LONGEST};
@@ -15,7 +15,8 @@ pub(super) async fn launch(
     cx: &Cx,
 ) -> Result<Process, Fault> {
     let mut launch = Launch::bash(&input.command, &session.cwd).map_err(cannot_run)?;
-    launch.env = environment(input.pty);
+    launch.env = inherited(std::env::vars_os());
+    launch.set = surroundings(input.pty);
     launch.pty = input.pty;
     launch.time_limit = time_limit(input, options);
     launch.room.most = options.most_output;
@@ -36,8 +37,6 @@ fn cannot_run(err: io::Error) -> Fault {
     Fault::failed(format!("the command could not be started: {err}")).with_source(err)
 }
 
-type Confine = Box<dyn FnOnce(&mut std::process::Command) -> io::Result<Box<dyn Fence>> + Send>;
-
 /// The one place where a grant becomes a fence.
 fn confine(grant: &Grant) -> Result<Confine, Fault> {
     if grant.required {
@@ -49,17 +48,14 @@ fn confine(grant: &Grant) -> Result<Confine, Fault> {
 }
 
 /// What a command finds around it: no pager, no questions, a terminal's name only where there is one.
-fn environment(pty: bool) -> Vec<(OsString, OsString)> {
-    let mut environment = inherited(std::env::vars_os());
+fn surroundings(pty: bool) -> Vec<(OsString, OsString)> {
     let terminal = if pty { "xterm-256color" } else { "dumb" };
-    let pinned = [
+    let set = [
         ("TERM", terminal),
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("HAFT", "1"),
     ];
-    environment.retain(|(name, _)| !pinned.iter().any(|(own, _)| name == own));
-    environment.extend(pinned.map(|(name, value)| (name.into(), value.into())));
-    environment
+    set.map(|(name, value)| (name.into(), value.into())).to_vec()
 }

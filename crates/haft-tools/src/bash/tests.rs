@@ -27,15 +27,24 @@ struct Shell {
 
 impl Shell {
     fn new() -> Shell {
-        Shell::with(BashOptions::default(), &[])
+        Shell::with(BashOptions::default())
     }
 
-    fn with(bash: BashOptions, deny: &[&str]) -> Shell {
+    fn with(bash: BashOptions) -> Shell {
+        Shell::build(bash, true)
+    }
+
+    /// Whatever there is to confine commands: not here.
+    fn unconfined() -> Shell {
+        Shell::build(BashOptions::default(), false)
+    }
+
+    fn build(bash: BashOptions, confined: bool) -> Shell {
         let workspace = Workspace::new("-- src/a.rs\nfn main() {}\n");
-        let list = |rules: &[&str]| rules.iter().map(|rule| ((*rule).to_owned(), Origin::Session)).collect();
-        let rules = Rules { allow: list(&["Bash"]), deny: list(deny), ..Rules::default() };
+        let rules = Rules { allow: vec![("Bash".to_owned(), Origin::Session)], ..Rules::default() };
         let tools = crate::builtin_with(crate::Options { bash, ..crate::Options::default() });
-        let engine = engine(&workspace).tools(tools).rules(rules).build().unwrap();
+        let engine = engine(&workspace).tools(tools).rules(rules);
+        let engine = engine.settings(|settings| settings.sandbox.enabled = confined).build().unwrap();
         let session = session(&engine, &workspace);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         Shell { workspace, session, runtime }
@@ -84,10 +93,7 @@ fn the_model_reads_the_output_and_what_is_worth_a_word() {
 fn an_exit_code_is_an_error_with_all_its_output() {
     let result = Shell::new().result("Bash", json!({ "command": "echo why; exit 3" }));
     assert_eq!(result.fault.map(|fault| fault.kind), Some(FaultKind::Failed));
-    assert_eq!(
-        (result.text().as_str(), &result.meta.notes["exit_code"]),
-        ("why\n[exit code 3]".into(), &json!(3))
-    );
+    assert_eq!((result.text().as_str(), &result.meta.notes["exit_code"]), ("why\n[exit code 3]", &json!(3)));
 }
 
 #[test]
@@ -112,7 +118,7 @@ fn in_a_directory_that_is_gone_nothing_runs() {
         shell.run("rm -rf *"),
         "nothing was run: the directory /w/gone does not exist any more. The next command begins in /w"
     );
-    assert_eq!(shell.run("ls"), "src");
+    assert_eq!(shell.run("ls src"), "a.rs");
 }
 
 #[test]
@@ -177,7 +183,7 @@ fn long_output_is_cut_in_the_middle_and_kept_as_a_whole() {
 #[test]
 fn what_is_left_running_is_ended_and_told() {
     assert_eq!(
-        Shell::new().run("sleep 1000 & echo started"),
+        Shell::unconfined().run("sleep 1000 & echo started"),
         "started\n[1 process that it left running was ended; set `background` for what is to go on]"
     );
 }
@@ -223,7 +229,7 @@ fn a_task_that_is_not_there_is_told_with_those_that_are() {
 fn a_long_command_goes_on_by_itself_where_that_is_set() {
     let options =
         BashOptions { background_after: Some(Duration::from_millis(200)), ..BashOptions::default() };
-    let shell = Shell::with(options, &[]);
+    let shell = Shell::with(options);
     let told = "[it goes on in the background as task-1; look at it with TaskOutput, end it with TaskStop]";
     assert_eq!(shell.run("echo so far; sleep 1000"), format!("so far\n{told}"));
     assert_eq!(shell.call("TaskOutput", json!({ "task_id": "task-1" })), "[nothing new; it still runs]");
@@ -253,7 +259,7 @@ fn tasks_end_with_their_session() {
 #[test]
 fn who_writes_too_much_is_stopped() {
     let options = BashOptions { most_output: 100_000, ..BashOptions::default() };
-    let text = Shell::with(options, &[]).run("yes");
+    let text = Shell::with(options).run("yes");
     assert!(
         text.ends_with("[stopped: it wrote more than 97.7 KB; make it write less, or into a file]"),
         "{text}"

@@ -82,7 +82,13 @@ pub(super) fn go_on(process: Process, input: &BashInput, cx: &Cx) -> Result<Repl
         if input.background { Piece::default() } else { process.with_output(|output| output.since(0)) };
     let task = Arc::new(ShellTask::new(process, input.command.clone()));
     let tasks = cx.tasks();
-    let id = tasks.add(task)?;
+    let id = tasks.add(task).map_err(stopped)?;
     tasks.see(&id, seen.next);
     Ok(report::in_the_background(&id, &seen.text))
+}
+
+/// Nobody takes care of it, so it does not go on.
+fn stopped(mut fault: Fault) -> Fault {
+    fault.message_mut().push_str(". The command was stopped; what it did until then stays done");
+    fault
 }

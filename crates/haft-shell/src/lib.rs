@@ -9,3 +9,5 @@
 
 pub mod syntax; //     text → tree
 pub mod programs; //   the words of one command → what that program does with them
+pub mod sandbox; //    what the kernel lets a process do
+mod proxy; //          the only way out of a closed network

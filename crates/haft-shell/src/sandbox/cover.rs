@@ -1,21 +1,23 @@
 //! Keeping names from being made.
 //!
-//! A name that is not there cannot be closed: there is nothing to mount on. So an empty directory takes its place while a
-//! command runs, covered inside by one that nobody can write to, and is removed after. It is a directory also where a file is meant:
-//! programs that look for the file find none, and version control does not see empty directories.
+//! A name that is not there cannot be closed: there is nothing to mount on. So while a command runs, something stands in its
+//! place that is nothing: a socket without anybody behind it, which cannot be opened, and which version control does not see.
+//! Inside it is covered by an empty file. After the command it is removed.
 //!
-//! Several commands may need the same one at the same time, also from several programs. Each holds a shared lock on it, and
-//! whoever can get it alone removes it. One that was left behind by a crash is known by its mode, and is used and removed like any other.
+//! Several commands may need the same names at the same time, also from several programs. Each holds a shared lock on the
+//! directory, and whoever can have it alone removes them. What was left behind by a crash is known by its kind, and is
+//! used and removed like the rest. The names of a directory are links to one socket: that is several times as quick as many.
 
 use std::{
-    ffi::{CString, OsStr},
-    fs,
+    collections::BTreeMap,
+    ffi::{CStr, CString, OsStr},
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
-        unix::{ffi::OsStrExt, fs::MetadataExt},
+        unix::ffi::OsStrExt,
     },
-    path::Path,
-    sync::Arc,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use super::{
@@ -23,73 +25,103 @@ use super::{
     sys::{self, Answer, Errno},
 };
 
-/// A directory that is in the place of something missing.
+/// What stands in for the missing names of one directory.
 #[derive(Debug)]
-pub(super) struct Cover {
-    parent: Arc<OwnedFd>,
-    name: CString,
-    /// Locked as long as it is needed.
-    itself: OwnedFd,
+pub(super) struct Covers {
+    /// Locked as long as they are needed.
+    directory: OwnedFd,
+    names: Vec<CString>,
 }
 
-/// Sticky, and for reading: nobody else makes directories like this.
-const MODE: u32 = 0o1555;
+/// A socket with the sticky bit: nobody else makes one.
+const KIND: u32 = libc::S_IFSOCK | libc::S_ISVTX;
 
-/// How often one tries again when somebody else removes it in between.
-const TRIES: usize = 100;
+/// How often, and after how long, one asks again for a lock that somebody holds who is about to remove things.
+const TRIES: usize = 200;
+const PAUSE: Duration = Duration::from_millis(1);
 
-impl Cover {
-    /// Puts one into the place of a missing path.
-    pub(super) fn over(path: &Path) -> Result<Cover, SandboxError> {
-        let failed = |errno: Errno| SandboxError::path("cover", path, std::io::Error::from(errno));
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(failed(Errno(libc::EINVAL)));
-        };
-        let open = |path: &Path| sys::open_directory_at(sys::HERE, &c_string(path.as_os_str())?);
-        let parent = Arc::new(open(parent).map_err(failed)?);
-        let name = c_string(name).map_err(failed)?;
-        let itself = locked(parent.as_raw_fd(), &name).map_err(failed)?;
-        Ok(Cover { parent, name, itself })
+impl Covers {
+    /// Stands in for all these paths, a value for each directory.
+    pub(super) fn over(paths: impl IntoIterator<Item = PathBuf>) -> Result<Vec<Covers>, SandboxError> {
+        let mut directories: BTreeMap<PathBuf, Vec<CString>> = BTreeMap::new();
+        for path in paths {
+            let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            let name = c_string(name).map_err(|errno| failed(&path, errno))?;
+            directories.entry(directory.to_owned()).or_default().push(name);
+        }
+        directories.into_iter().map(|(directory, names)| Covers::within(&directory, names)).collect()
     }
 
-    /// Whether a path is one that was left behind.
-    pub(super) fn is_left_at(path: &Path) -> bool {
-        let facts = fs::symlink_metadata(path);
-        facts.is_ok_and(|facts| facts.is_dir() && facts.mode() & 0o7777 == MODE)
-            && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+    fn within(path: &Path, names: Vec<CString>) -> Result<Covers, SandboxError> {
+        let directory = c_string(path.as_os_str()).and_then(|name| sys::open_directory_at(sys::HERE, &name));
+        let directory = directory.map_err(|errno| failed(path, errno))?;
+        lock(directory.as_raw_fd()).map_err(|errno| failed(path, errno))?;
+        // From here on they are removed again, also if one cannot be made.
+        let covers = Covers { directory, names };
+        covers.make().map_err(|errno| failed(path, errno))?;
+        Ok(covers)
     }
 
-    /// Removes it, unless somebody still needs it. Takes no memory, and may be done twice.
+    fn make(&self) -> Answer {
+        let directory = self.directory.as_raw_fd();
+        let mut first: Option<&CString> = None;
+        for name in &self.names {
+            let linked = first.map_or(Err(Errno(libc::EMLINK)), |first| sys::link_at(directory, first, name));
+            match linked.or_else(|_| sys::make_node_at(directory, name, KIND | 0o444)) {
+                Err(Errno(libc::EEXIST)) if is_cover(directory, name) => {}
+                made => made?,
+            }
+            first.get_or_insert(name);
+        }
+        Ok(())
+    }
+
+    /// Whether something is what stands in for a name, perhaps left behind.
+    pub(super) fn is_at(path: &Path) -> bool {
+        c_string(path.as_os_str()).is_ok_and(|path| is_cover(sys::HERE, &path))
+    }
+
+    /// Removes them, unless somebody still needs them. Takes no memory, and may be done twice.
     pub(super) fn remove(&self) {
-        let itself = self.itself.as_raw_fd();
-        // Without a name it is removed already, and what has its name now is somebody else's.
-        let is_ours =
-            sys::lock(itself, libc::LOCK_EX).is_ok() && sys::names_of(itself).is_ok_and(|names| names > 0);
-        if is_ours {
-            let _ = sys::remove_directory_at(self.parent.as_raw_fd(), &self.name);
+        let directory = self.directory.as_raw_fd();
+        if sys::lock(directory, libc::LOCK_EX).is_err() {
+            return;
         }
+        for name in self.names.iter().filter(|name| is_cover(directory, name)) {
+            let _ = sys::remove_at(directory, name);
+        }
+        let _ = sys::lock(directory, libc::LOCK_UN);
     }
 
-    /// The descriptors without which it cannot be removed.
-    pub(super) fn descriptors(&self) -> [RawFd; 2] {
-        [self.parent.as_raw_fd(), self.itself.as_raw_fd()]
+    /// The descriptor without which they cannot be removed.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.directory.as_raw_fd()
     }
 }
 
-/// Makes it or finds it, and locks it before anybody removes it.
-fn locked(parent: RawFd, name: &std::ffi::CStr) -> Answer<OwnedFd> {
+impl Drop for Covers {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn is_cover(directory: RawFd, name: &CStr) -> bool {
+    sys::mode_at(directory, name).is_ok_and(|mode| mode & (libc::S_IFMT | libc::S_ISVTX) == KIND)
+}
+
+/// A shared lock. Whoever has it alone has it for a moment only.
+fn lock(directory: RawFd) -> Answer {
     for _ in 0..TRIES {
-        match sys::make_directory_at(parent, name, MODE) {
-            Err(errno) if errno.0 != libc::EEXIST => return Err(errno),
-            _ => {}
-        }
-        let Ok(itself) = sys::open_directory_at(parent, name) else { continue };
-        let is_held = sys::lock(itself.as_raw_fd(), libc::LOCK_SH).is_ok();
-        if is_held && sys::names_of(itself.as_raw_fd())? > 0 {
-            return Ok(itself);
+        match sys::lock(directory, libc::LOCK_SH) {
+            Err(Errno(libc::EWOULDBLOCK)) => thread::sleep(PAUSE),
+            other => return other,
         }
     }
     Err(Errno(libc::EBUSY))
+}
+
+fn failed(path: &Path, errno: Errno) -> SandboxError {
+    SandboxError::path("keep names from being made in", path, std::io::Error::from(errno))
 }
 
 /// A path for the kernel.
@@ -99,39 +131,49 @@ pub(super) fn c_string(text: &OsStr) -> Answer<CString> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
+    fn over(path: &Path) -> Vec<Covers> {
+        Covers::over([path.to_owned(), path.with_file_name("other")]).unwrap()
+    }
+
     #[test]
-    fn a_cover_is_there_as_long_as_anybody_needs_it() {
+    fn names_are_taken_as_long_as_anybody_needs_them() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("haft.toml");
-        let (first, second) = (Cover::over(&path).unwrap(), Cover::over(&path).unwrap());
-        first.remove();
-        assert!(Cover::is_left_at(&path));
+        let (first, second) = (over(&path), over(&path));
         drop(first);
-        second.remove();
-        assert!(!path.exists());
-        second.remove();
+        assert!(Covers::is_at(&path) && fs::read(&path).is_err());
+        second[0].remove();
+        drop(second);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn what_has_taken_its_name_is_left_alone() {
+    fn what_was_left_behind_is_used_and_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".claude");
-        let cover = Cover::over(&path).unwrap();
-        fs::remove_dir(&path).unwrap();
-        fs::create_dir(&path).unwrap();
-        cover.remove();
-        assert!(path.exists());
+        std::mem::forget(over(&path));
+        // The lock ends with the process that held it; here it is in this one, so another directory is as good.
+        let moved = directory.path().with_extension("moved");
+        fs::create_dir(&moved).unwrap();
+        fs::rename(&path, moved.join(".claude")).unwrap();
+        drop(over(&moved.join(".claude")));
+        assert_eq!(fs::read_dir(&moved).unwrap().count(), 0);
+        fs::remove_dir(moved).unwrap();
     }
 
     #[test]
-    fn what_is_not_empty_is_never_removed() {
+    fn what_somebody_else_made_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".claude");
-        fs::create_dir(&path).unwrap();
-        fs::write(path.join("x"), "").unwrap();
-        Cover::over(&path).unwrap().remove();
-        assert!(path.join("x").exists() && !Cover::is_left_at(&path));
+        let covers = over(&path);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "x").unwrap();
+        drop(covers);
+        assert_eq!(fs::read(&path).unwrap(), b"x");
+        assert!(Covers::over([path.clone()]).is_err() && !Covers::is_at(&path));
     }
 }

@@ -36,7 +36,7 @@ pub(super) enum Closed {
     Pinned,
     /// It can be read.
     Frozen,
-    /// An empty directory is in its place.
+    /// An empty file is in its place.
     Covered,
     /// A directory that cannot be opened is in its place.
     HiddenDirectory,
@@ -45,6 +45,9 @@ pub(super) enum Closed {
 }
 
 /// A directory whose old contents can be read, and where new ones are private and end with the sandbox.
+///
+/// The old contents are the lower layer of an overlay, which would let them be changed in private, too: a success that is
+/// none. So what the user could change of them is mounted once more, read-only like everything else.
 #[derive(Debug)]
 pub(super) struct Temporary {
     pub(super) path: &'static CStr,
@@ -52,8 +55,8 @@ pub(super) struct Temporary {
     pub(super) upper: &'static CStr,
     pub(super) work: &'static CStr,
     pub(super) options: &'static CStr,
-    /// The entries that are needed in any case.
-    pub(super) needed: Vec<CString>,
+    /// The entries that are mounted once more, and whether they are directories; at most [`MOST`].
+    pub(super) again: Vec<(CString, bool)>,
 }
 
 /// How many directories may be given for writing: their descriptors are kept in a fixed place.
@@ -194,30 +197,36 @@ fn make_devices(devices: &[RawFd]) -> Answer {
     let _ = sys::mount(c"devpts", c"/dev/pts", quiet, c"newinstance,ptmxmode=0666,mode=620");
     sys::make_directory(WORKSHOP, 0o700)?;
     sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=50%")?;
-    sys::make_directory(EMPTY, 0o555)?;
+    sys::make_file(EMPTY, 0o444)?;
     sys::make_directory(NO_DIRECTORY, 0)?;
     sys::make_file(NO_FILE, 0)
 }
 
 impl Temporary {
     fn mount(&self) -> Answer {
+        let mut copies = [-1; MOST];
+        for ((path, _), slot) in self.again.iter().zip(&mut copies) {
+            *slot = copy(path, true).or_else(unless_gone)?;
+        }
         sys::make_directory(self.upper, 0o1777)?;
         sys::make_directory(self.work, 0o700)?;
         let over = sys::mount(c"overlay", self.path, MS_NOSUID | MS_NODEV, self.options);
-        over.or_else(|_| self.mount_plainly())
+        over.or_else(|_| self.mount_plainly())?;
+        let entries = self.again.iter().zip(copies).filter(|(_, copy)| *copy >= 0);
+        entries.into_iter().try_for_each(|((path, _), copy)| put(copy, path))
     }
 
-    /// Where layers cannot be had: an empty directory with only what is needed of the old contents.
+    /// Where layers cannot be had: an empty directory with only those entries of the old contents.
     fn mount_plainly(&self) -> Answer {
-        let mut copies = [-1; MOST];
-        for (path, slot) in self.needed.iter().zip(&mut copies) {
-            *slot = copy(path, true)?;
-        }
         sys::mount(c"tmpfs", self.path, MS_NOSUID | MS_NODEV, c"mode=1777,size=50%")?;
-        for (path, copy) in self.needed.iter().zip(copies) {
-            sys::make_directory(path, 0o755)?;
-            put(copy, path)?;
-        }
-        Ok(())
+        let make = |(path, is_directory): &(CString, bool)| {
+            if *is_directory { sys::make_directory(path, 0o755) } else { sys::make_file(path, 0o444) }
+        };
+        self.again.iter().try_for_each(make)
     }
+}
+
+/// Temporary files come and go.
+fn unless_gone(errno: Errno) -> Answer<RawFd> {
+    if errno.0 == libc::ENOENT { Ok(-1) } else { Err(errno) }
 }

@@ -5,13 +5,16 @@ use std::{
     ffi::CString,
     fs, io,
     net::TcpListener,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::{
+        fd::{AsRawFd, OwnedFd, RawFd},
+        unix::fs::MetadataExt,
+    },
     path::{Path, PathBuf},
 };
 
 use super::{
     Confinement, Limits, Network, SandboxError, Support,
-    cover::{Cover, c_string},
+    cover::{Covers, c_string},
     landlock::Landlock,
     mounts::{Closed, MOST, Mounts, Temporary},
     network,
@@ -38,7 +41,7 @@ pub(super) struct Plan {
     pub(super) own_environment: (usize, usize),
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
-    covers: Vec<Cover>,
+    covers: Vec<Covers>,
     lifeline: Option<OwnedFd>,
     /// Over which the listener of the proxy comes out: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
@@ -83,7 +86,7 @@ impl Plan {
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        self.kept = self.covers.iter().flat_map(Cover::descriptors).chain([theirs.as_raw_fd()]).collect();
+        self.kept = self.covers.iter().map(Covers::descriptor).chain([theirs.as_raw_fd()]).collect();
         self.kept.sort_unstable();
         self.lifeline = Some(theirs);
         Ok(ours)
@@ -117,7 +120,7 @@ impl Plan {
 
     /// Removes what keeps names from being made. Takes no memory, and may be done twice.
     pub(super) fn tidy(&self) {
-        self.covers.iter().for_each(Cover::remove);
+        self.covers.iter().for_each(Covers::remove);
     }
 
     /// What failed in the new process, in words.
@@ -131,12 +134,6 @@ impl Plan {
         };
         let path = path.map(|path| format!(" {}", path.to_string_lossy())).unwrap_or_default();
         Some(SandboxError::build(format!("{words}{path}"), errno))
-    }
-}
-
-impl Drop for Plan {
-    fn drop(&mut self) {
-        self.tidy();
     }
 }
 
@@ -188,13 +185,14 @@ impl Places {
         Ok(self)
     }
 
-    fn mounts(&self, support: &Support) -> Result<(Option<Mounts>, Vec<Cover>), SandboxError> {
+    fn mounts(&self, support: &Support) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
         let mut closed = BTreeMap::new();
-        let mut covers = Vec::new();
         for root in self.write.iter().filter(|root| root.is_dir()) {
-            self.protect(root, &mut closed, &mut covers)?;
+            self.protect(root, &mut closed)?;
         }
         self.hide(&mut closed);
+        let is_covered = |(path, how): (&PathBuf, &Closed)| (*how == Closed::Covered).then(|| path.clone());
+        let covers = Covers::over(closed.iter().filter_map(is_covered))?;
         let closed = outermost(closed).map(|(path, how)| Ok((string(&path)?, how)));
         let mounts = Mounts {
             temporary: self.temporary()?,
@@ -206,25 +204,14 @@ impl Places {
     }
 
     /// Closes the names that are code below a root.
-    fn protect(
-        &self,
-        root: &Path,
-        closed: &mut BTreeMap<PathBuf, Closed>,
-        covers: &mut Vec<Cover>,
-    ) -> Result<(), SandboxError> {
+    fn protect(&self, root: &Path, closed: &mut BTreeMap<PathBuf, Closed>) -> Result<(), SandboxError> {
         let names = Names::below(root, self.home.as_deref())?;
-        closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
         let is_hidden = |path: &Path| self.deny_read.iter().any(|denied| path.starts_with(denied));
-        for path in names.frozen {
-            if Cover::is_left_at(&path) {
-                covers.push(Cover::over(&path)?);
-            }
-            closed.insert(path, Closed::Frozen);
-        }
-        for path in names.missing.into_iter().filter(|path| !is_hidden(path)) {
-            covers.push(Cover::over(&path)?);
-            closed.insert(path, Closed::Covered);
-        }
+        let left_behind = |path: &PathBuf| if Covers::is_at(path) { Closed::Covered } else { Closed::Frozen };
+        closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
+        closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
+        closed.extend(names.missing.into_iter().map(|path| (path, Closed::Covered)));
+        closed.retain(|path, _| !is_hidden(path));
         Ok(())
     }
 
@@ -249,23 +236,28 @@ impl Places {
             let is_real = fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir());
             let is_taken = self.write.iter().chain(&self.deny_read).any(|other| path.starts_with(other));
             if is_real && !is_taken {
-                temporary.needed = self.needed_in(&path)?;
+                temporary.again = self.again_in(&path)?;
                 all.push(temporary);
             }
         }
         Ok(all)
     }
 
-    /// The entries of a directory in which something is that the policy names.
-    fn needed_in(&self, directory: &Path) -> Result<Vec<CString>, SandboxError> {
+    /// The entries of a directory in which something is that the policy names, then those that the user could change.
+    fn again_in(&self, directory: &Path) -> Result<Vec<(CString, bool)>, SandboxError> {
         let named = self.write.iter().chain(&self.deny_read).chain([&self.cwd]);
         let entry =
             |path: &PathBuf| Some(directory.join(path.strip_prefix(directory).ok()?.components().next()?));
-        let mut entries: Vec<PathBuf> = named.filter_map(entry).filter(|path| path.is_dir()).collect();
-        entries.sort();
-        entries.dedup();
-        entries.truncate(MOST);
-        entries.iter().map(|path| string(path)).collect()
+        let mut entries: Vec<PathBuf> = named.filter_map(entry).collect();
+        entries.extend(changeable(directory));
+        let mut again: Vec<(CString, bool)> = Vec::new();
+        for path in entries {
+            let name = string(&path)?;
+            if again.len() < MOST && !again.iter().any(|(other, _)| *other == name) {
+                again.push((name, path.is_dir()));
+            }
+        }
+        Ok(again)
     }
 
     fn landlock(
@@ -297,16 +289,34 @@ fn temporaries() -> [Temporary; 2] {
         upper: c"/dev/.haft/tmp",
         work: c"/dev/.haft/tmp-work",
         options: c"lowerdir=/tmp,upperdir=/dev/.haft/tmp,workdir=/dev/.haft/tmp-work,userxattr",
-        needed: Vec::new(),
+        again: Vec::new(),
     };
     let var_tmp = Temporary {
         path: c"/var/tmp",
         upper: c"/dev/.haft/var",
         work: c"/dev/.haft/var-work",
         options: c"lowerdir=/var/tmp,upperdir=/dev/.haft/var,workdir=/dev/.haft/var-work,userxattr",
-        needed: Vec::new(),
+        again: Vec::new(),
     };
     [tmp, var_tmp]
+}
+
+/// How many entries are looked at, and how many are mounted again for their owner's sake.
+const LOOKED_AT: usize = 256;
+const AGAIN: usize = 12;
+
+/// The files and directories in a directory that this user could change, the latest first.
+fn changeable(directory: &Path) -> Vec<PathBuf> {
+    let (user, _) = sys::own_ids();
+    let facts = |entry: fs::DirEntry| {
+        let facts = entry.metadata().ok()?;
+        let is_ours = facts.uid() == user || facts.mode() & 0o002 != 0;
+        (is_ours && (facts.is_dir() || facts.is_file())).then(|| (facts.mtime(), entry.path()))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(LOOKED_AT);
+    let mut found: Vec<(i64, PathBuf)> = entries.filter_map(facts).collect();
+    found.sort_by(|one, other| other.cmp(one));
+    found.into_iter().take(AGAIN).map(|(_, path)| path).collect()
 }
 
 /// Leaves out what is in something that is not there any more.

@@ -276,12 +276,13 @@ pub(super) fn poll<const N: usize>(fds: [RawFd; N]) -> Answer<[bool; N]> {
     }
 }
 
-/// How many names an open file or directory has; none once it is removed.
-pub(super) fn names_of(fd: RawFd) -> Answer<u64> {
+/// The kind and mode of what a name stands for, not through a link.
+pub(super) fn mode_at(directory: RawFd, name: &CStr) -> Answer<u32> {
     // SAFETY: plain numbers, for which zeroes are a value.
     let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-    call!(SYS_newfstatat, fd as c_long, EMPTY.as_ptr(), &raw mut facts, libc::AT_EMPTY_PATH as c_long)?;
-    Ok(facts.st_nlink as u64)
+    let flags = libc::AT_SYMLINK_NOFOLLOW as c_long;
+    call!(SYS_newfstatat, directory as c_long, name.as_ptr(), &raw mut facts, flags)?;
+    Ok(facts.st_mode)
 }
 
 /// Takes or leaves a lock on an open file, without waiting.
@@ -331,10 +332,15 @@ pub(super) fn remove_directory(path: &CStr) -> Answer {
     call!(SYS_unlinkat, HERE as c_long, path.as_ptr(), libc::AT_REMOVEDIR as c_long).map(drop)
 }
 
-/// Makes a directory in one that is open, with exactly this mode.
-pub(super) fn make_directory_at(parent: RawFd, name: &CStr, mode: u32) -> Answer {
-    call!(SYS_mkdirat, parent as c_long, name.as_ptr(), 0o700 as c_long)?;
-    call!(SYS_fchmodat, parent as c_long, name.as_ptr(), mode as c_long).map(drop)
+/// Makes something that is neither file nor directory.
+pub(super) fn make_node_at(directory: RawFd, name: &CStr, mode: u32) -> Answer {
+    call!(SYS_mknodat, directory as c_long, name.as_ptr(), mode as c_long, 0 as c_long).map(drop)
+}
+
+/// A second name for something in the same directory.
+pub(super) fn link_at(directory: RawFd, old: &CStr, new: &CStr) -> Answer {
+    call!(SYS_linkat, directory as c_long, old.as_ptr(), directory as c_long, new.as_ptr(), 0 as c_long)
+        .map(drop)
 }
 
 /// Opens a directory in one that is open, not through a link.
@@ -345,9 +351,9 @@ pub(super) fn open_directory_at(parent: RawFd, name: &CStr) -> Answer<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Removes an empty directory from one that is open.
-pub(super) fn remove_directory_at(parent: RawFd, name: &CStr) -> Answer {
-    call!(SYS_unlinkat, parent as c_long, name.as_ptr(), libc::AT_REMOVEDIR as c_long).map(drop)
+/// Removes a name that is no directory's.
+pub(super) fn remove_at(directory: RawFd, name: &CStr) -> Answer {
+    call!(SYS_unlinkat, directory as c_long, name.as_ptr(), 0 as c_long).map(drop)
 }
 
 pub(super) fn go_to(path: &CStr) -> Answer {

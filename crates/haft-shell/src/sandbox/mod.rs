@@ -55,7 +55,7 @@ pub use limits::Limits;
 pub use network::Network;
 pub use support::Support;
 
-use crate::proxy::Proxy;
+use crate::proxy::{Hosts, Proxy};
 use plan::Plan;
 
 /// What a process may do. Everything else it may not, but for reading.
@@ -105,6 +105,7 @@ impl Confinement {
         if self.required && !level.is_complete() {
             return Err(SandboxError::Required(level.to_string()));
         }
+        hosts(&self.network)?;
         Ok(Prepared { plan: Plan::new(self, support)?, level, confinement: self.clone() })
     }
 }
@@ -158,7 +159,8 @@ impl Guard {
     /// # Errors
     /// Nobody can serve them.
     pub fn started(&mut self) -> Result<(), SandboxError> {
-        if let (Network::Hosts(hosts), Some(listener)) = (&self.confinement.network, self.plan.listener()?) {
+        if let Some(listener) = self.plan.listener()? {
+            let hosts = hosts(&self.confinement.network)?;
             self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
         }
         Ok(())
@@ -174,6 +176,17 @@ impl Guard {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
         hosts.chain(blocked::in_output(&self.confinement, output)).collect()
     }
+}
+
+/// The hosts of a network, if all of them are hosts.
+fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
+    let Network::Hosts(hosts) = network else { return Ok(Hosts::default()) };
+    let wrong = |host| {
+        format!(
+            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme and port"
+        )
+    };
+    Hosts::parse(hosts).map_err(|host| SandboxError::Policy(wrong(host)))
 }
 
 impl Drop for Guard {

@@ -212,8 +212,10 @@ impl Temporary {
         sys::make_directory(self.work, 0o700)?;
         let over = sys::mount(c"overlay", self.path, MS_NOSUID | MS_NODEV, self.options);
         over.or_else(|_| self.mount_plainly())?;
-        let entries = self.again.iter().zip(copies).filter(|(_, copy)| *copy >= 0);
-        entries.into_iter().try_for_each(|((path, _), copy)| put(copy, path))
+        for ((path, _), copy) in self.again.iter().zip(copies).filter(|(_, copy)| *copy >= 0) {
+            put(copy, path).map(|()| -1).or_else(unless_gone)?;
+        }
+        Ok(())
     }
 
     /// Where layers cannot be had: an empty directory with only those entries of the old contents.
@@ -226,7 +228,7 @@ impl Temporary {
     }
 }
 
-/// Temporary files come and go.
+/// Temporary files come and go, and others of the same name come.
 fn unless_gone(errno: Errno) -> Answer<RawFd> {
-    if errno.0 == libc::ENOENT { Ok(-1) } else { Err(errno) }
+    if matches!(errno.0, libc::ENOENT | libc::ENOTDIR) { Ok(-1) } else { Err(errno) }
 }

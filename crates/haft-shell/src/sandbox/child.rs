@@ -155,7 +155,7 @@ fn build(plan: &Plan, mounts: &Mounts) -> Answer {
     sys::prctl(libc::PR_SET_DUMPABLE, 0)?;
     // The way to give up privileges forgets this.
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
-    sys::wipe(plan.own_environment.0, plan.own_environment.1);
+    plan.own_words.iter().for_each(|(from, to)| sys::wipe(*from, *to));
     Ok(())
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Covers {
     /// Locked as long as they are needed.
     directory: OwnedFd,
     names: Vec<CString>,
+    /// Not stood in for, but removed if they are there afterwards.
+    swept: Vec<CString>,
 }
 
 /// A socket with the sticky bit: nobody else makes one.
@@ -41,23 +43,27 @@ const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Covers {
-    /// Stands in for all these paths, a value for each directory.
-    pub(super) fn over(paths: impl IntoIterator<Item = PathBuf>) -> Result<Vec<Covers>, SandboxError> {
-        let mut directories: BTreeMap<PathBuf, Vec<CString>> = BTreeMap::new();
-        for path in paths {
+    /// Stands in for all these paths, a value for each directory; those to be swept are left alone until the end.
+    pub(super) fn over(
+        paths: impl IntoIterator<Item = PathBuf>,
+        swept: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<Vec<Covers>, SandboxError> {
+        let mut directories: BTreeMap<PathBuf, [Vec<CString>; 2]> = BTreeMap::new();
+        let paths = paths.into_iter().map(|path| (path, 0));
+        for (path, which) in paths.chain(swept.into_iter().map(|path| (path, 1))) {
             let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { continue };
             let name = c_string(name).map_err(|errno| failed(&path, errno))?;
-            directories.entry(directory.to_owned()).or_default().push(name);
+            directories.entry(directory.to_owned()).or_default()[which].push(name);
         }
         directories.into_iter().map(|(directory, names)| Covers::within(&directory, names)).collect()
     }
 
-    fn within(path: &Path, names: Vec<CString>) -> Result<Covers, SandboxError> {
+    fn within(path: &Path, [names, swept]: [Vec<CString>; 2]) -> Result<Covers, SandboxError> {
         let directory = c_string(path.as_os_str()).and_then(|name| sys::open_directory_at(sys::HERE, &name));
         let directory = directory.map_err(|errno| failed(path, errno))?;
         lock(directory.as_raw_fd()).map_err(|errno| failed(path, errno))?;
         // From here on they are removed again, also if one cannot be made.
-        let covers = Covers { directory, names };
+        let covers = Covers { directory, names, swept };
         covers.make().map_err(|errno| failed(path, errno))?;
         Ok(covers)
     }
@@ -87,7 +93,7 @@ impl Covers {
         if sys::lock(directory, libc::LOCK_EX).is_err() {
             return;
         }
-        for name in self.names.iter().filter(|name| is_cover(directory, name)) {
+        for name in self.names.iter().filter(|name| is_cover(directory, name)).chain(&self.swept) {
             let _ = sys::remove_at(directory, name);
         }
         let _ = sys::lock(directory, libc::LOCK_UN);
@@ -136,7 +142,7 @@ mod tests {
     use super::*;
 
     fn over(path: &Path) -> Vec<Covers> {
-        Covers::over([path.to_owned(), path.with_file_name("other")]).unwrap()
+        Covers::over([path.to_owned(), path.with_file_name("other")], []).unwrap()
     }
 
     #[test]
@@ -166,6 +172,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_swept_is_gone_at_the_end_and_not_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("commondir");
+        let covers = Covers::over([], [path.clone()]).unwrap();
+        fs::write(&path, "../evil").unwrap();
+        assert!(path.exists());
+        drop(covers);
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn what_somebody_else_made_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".claude");
@@ -174,6 +191,6 @@ mod tests {
         fs::write(&path, "x").unwrap();
         drop(covers);
         assert_eq!(fs::read(&path).unwrap(), b"x");
-        assert!(Covers::over([path.clone()]).is_err() && !Covers::is_at(&path));
+        assert!(Covers::over([path.clone()], []).is_err() && !Covers::is_at(&path));
     }
 }

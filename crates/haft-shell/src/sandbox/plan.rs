@@ -1,7 +1,7 @@
 //! From what is wanted to what is done: every path resolved, everything opened and allocated that the new process will need.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::CString,
     fs, io,
     net::TcpListener,
@@ -37,8 +37,8 @@ pub(super) struct Plan {
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
     pub(super) has_own_network: bool,
-    /// Where this process's variables are in memory.
-    pub(super) own_environment: (usize, usize),
+    /// Where the words that this process was started with are in memory: its arguments and its variables.
+    pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
     covers: Vec<Covers>,
@@ -74,7 +74,7 @@ impl Plan {
             user_map: map(user),
             group_map: map(group),
             has_own_network: has_namespaces && is_closed,
-            own_environment: own_environment(),
+            own_words: own_words(),
             kept: Vec::new(),
             covers,
             lifeline: None,
@@ -187,12 +187,13 @@ impl Places {
 
     fn mounts(&self, support: &Support) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
         let mut closed = BTreeMap::new();
+        let mut swept = BTreeSet::new();
         for root in self.write.iter().filter(|root| root.is_dir()) {
-            self.protect(root, &mut closed)?;
+            swept.extend(self.protect(root, &mut closed)?);
         }
         self.hide(&mut closed);
         let is_covered = |(path, how): (&PathBuf, &Closed)| (*how == Closed::Covered).then(|| path.clone());
-        let covers = Covers::over(closed.iter().filter_map(is_covered))?;
+        let covers = Covers::over(closed.iter().filter_map(is_covered), swept)?;
         let closed = outermost(closed).map(|(path, how)| Ok((string(&path)?, how)));
         let mounts = Mounts {
             temporary: self.temporary()?,
@@ -203,8 +204,12 @@ impl Places {
         Ok((Some(mounts), covers))
     }
 
-    /// Closes the names that are code below a root.
-    fn protect(&self, root: &Path, closed: &mut BTreeMap<PathBuf, Closed>) -> Result<(), SandboxError> {
+    /// Closes the names that are code below a root. What is to be swept after the command.
+    fn protect(
+        &self,
+        root: &Path,
+        closed: &mut BTreeMap<PathBuf, Closed>,
+    ) -> Result<BTreeSet<PathBuf>, SandboxError> {
         let names = Names::below(root, self.home.as_deref())?;
         let is_hidden = |path: &Path| self.deny_read.iter().any(|denied| path.starts_with(denied));
         let left_behind = |path: &PathBuf| if Covers::is_at(path) { Closed::Covered } else { Closed::Frozen };
@@ -212,7 +217,7 @@ impl Places {
         closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
         closed.extend(names.missing.into_iter().map(|path| (path, Closed::Covered)));
         closed.retain(|path, _| !is_hidden(path));
-        Ok(())
+        Ok(names.swept)
     }
 
     /// Hides what may not be read, and keeps it in its place.
@@ -373,13 +378,14 @@ fn no_descriptors(errno: sys::Errno) -> SandboxError {
     SandboxError::build("open a pipe", errno)
 }
 
-/// Where the kernel sees this process's variables: the 50th and 51st field of its facts, counted after the name, which may
-/// have spaces and brackets. Nowhere, if it does not say.
-fn own_environment() -> (usize, usize) {
+/// Where the kernel sees this process's arguments and variables: the 48th to 51st field of its facts, counted after the
+/// name, which may have spaces and brackets. Nowhere, if it does not say.
+fn own_words() -> [(usize, usize); 2] {
     let facts = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = facts.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let mut fields = after_name.split_ascii_whitespace().skip(47).map_while(|field| field.parse().ok());
-    (fields.next().unwrap_or(0), fields.next().unwrap_or(0))
+    let mut fields = after_name.split_ascii_whitespace().skip(45).map_while(|field| field.parse().ok());
+    let mut next = || fields.next().unwrap_or(0);
+    [(next(), next()), (next(), next())]
 }
 
 #[cfg(test)]
@@ -387,10 +393,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_variables_are_where_the_kernel_says() {
-        let (from, to) = own_environment();
-        let length = fs::read("/proc/self/environ").unwrap().len();
-        assert_eq!(to - from, length);
+    fn our_words_are_where_the_kernel_says() {
+        let lengths =
+            ["cmdline", "environ"].map(|name| fs::read(format!("/proc/self/{name}")).unwrap().len());
+        assert_eq!(own_words().map(|(from, to)| to - from), lengths);
     }
 
     #[test]

@@ -64,6 +64,9 @@ const IN_REPOSITORY: [&str; 6] = ["config", "config.worktree", "hooks", "info", 
 /// Of these, the ones that work as soon as somebody makes them.
 const MADE_IN_REPOSITORY: [&str; 2] = ["hooks", "info"];
 
+/// What git cannot bear to be empty: if it is made, it is taken away after the command. It moves the settings elsewhere.
+const SWEPT_IN_REPOSITORY: [&str; 2] = ["commondir", "config.worktree"];
+
 /// How deep, and through how many directories, one looks for repositories and settings below a root. Deeper ones are not
 /// protected; the documentation says so.
 const DEPTH: usize = 3;
@@ -79,6 +82,8 @@ pub(super) struct Names {
     pub(super) frozen: BTreeSet<PathBuf>,
     /// Not there, and not to be made.
     pub(super) missing: BTreeSet<PathBuf>,
+    /// Not there, and to be removed if it is made.
+    pub(super) swept: BTreeSet<PathBuf>,
     /// To be changed, but not moved.
     pub(super) pinned: BTreeSet<PathBuf>,
 }
@@ -178,6 +183,7 @@ impl Names {
             match fs::symlink_metadata(&path) {
                 Ok(_) => self.freeze(path),
                 Err(_) if MADE_IN_REPOSITORY.contains(&name) => drop(self.missing.insert(path)),
+                Err(_) if SWEPT_IN_REPOSITORY.contains(&name) => drop(self.swept.insert(path)),
                 Err(_) => {}
             }
         }
@@ -202,7 +208,7 @@ impl Names {
 
     /// Leaves out what lies outside the root, where nothing can be changed anyway, and pins all that is above the rest.
     fn pin_what_is_above(&mut self, root: &Path) {
-        for paths in [&mut self.frozen, &mut self.missing, &mut self.pinned] {
+        for paths in [&mut self.frozen, &mut self.missing, &mut self.swept, &mut self.pinned] {
             paths.retain(|path| path.starts_with(root) && path != root);
         }
         let closed: Vec<PathBuf> =
@@ -260,6 +266,7 @@ mod tests {
         let names = Names::below(&root, None).unwrap();
         has(&names.frozen, &root, &[".mcp.json", ".git/config", ".git/hooks"]);
         has(&names.missing, &root, &["haft.toml", ".claude", ".git/info"]);
+        has(&names.swept, &root, &[".git/commondir"]);
         has(&names.pinned, &root, &[".git"]);
     }
 

@@ -52,6 +52,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
+    libc::SYS_process_mrelease,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
     libc::SYS_kcmp,
     // other ways to do what is filtered here
     libc::SYS_io_uring_setup,
@@ -79,6 +82,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
+    libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,

@@ -557,7 +557,7 @@ pub(super) fn filter(program: &[libc::sock_filter]) -> Answer {
 /// Overwrites the words that this process was started with. Only for a process that will not look at them again.
 pub(super) fn wipe(from: usize, to: usize) {
     if from != 0 && from < to {
-        // SAFETY: the kernel names this range as the environment on the first stack, which stays mapped and writable;
+        // SAFETY: the kernel names this range as arguments or variables on the first stack, which stays mapped and writable;
         // this process is a copy with a single thread that reads no variable after this.
         unsafe { ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(from), 0, to - from) };
     }

@@ -164,6 +164,7 @@ fn names_that_are_code_are_not_changed_made_or_moved_away() {
         "cp a.txt .envrc",
         "mkdir .claude",
         "rm -f .vscode && mkdir .vscode",
+        "echo ../evil > .git/commondir; false",
     ] {
         scene.check(&format!("({attempt}) >/dev/null 2>&1 && echo done"), "");
     }
@@ -214,6 +215,7 @@ fn other_processes_and_our_variables_are_not_there() {
     scene.check(&format!("kill -0 {own} 2>/dev/null && test -e /proc/{own} && echo seen"), "");
     // The test's own variables are what process 1 was started with.
     scene.check("cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c ^CARGO_MANIFEST_DIR=", "0");
+    scene.check("tr -d '\\0' < /proc/1/cmdline", "");
     scene.check("grep -c . /proc/1/environ /proc/1/maps 2>/dev/null; ls /proc/1/fd 2>/dev/null", "");
 }
 

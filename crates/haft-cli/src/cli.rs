@@ -11,7 +11,7 @@ use clap::{
 };
 use haft_engine::policy::Mode;
 
-use crate::commands::{call, completions, demo, explain, tools, turn};
+use crate::commands::{call, completions, demo, doctor, explain, sandbox, tools, turn};
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
 #[derive(Debug, Parser)]
@@ -43,6 +43,10 @@ pub(crate) enum Command {
     Tools(With<tools::Args>),
     /// Says what would be decided about a call, and why, without making it
     Explain(With<explain::Args>),
+    /// Runs a command confined, as Bash would
+    Sandbox(With<sandbox::Args>),
+    /// Says what works here
+    Doctor(With<doctor::Args>),
     /// Writes the completion script of a shell
     Completions(completions::Args),
 }

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Denied,
     /// It was interrupted.
     Interrupted,
+    /// What it ran ended with this.
+    Passed(u8),
 }
 
 impl Exit {
@@ -30,6 +32,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Denied => 3,
             Exit::Interrupted => 130,
+            Exit::Passed(code) => code,
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) context: Value,
     /// The right answer.
-    expect: String,
+    pub(super) expect: String,
     /// Others that are as right.
     #[serde(default)]
     accept: Vec<String>,

@@ -5,6 +5,8 @@ pub(crate) mod call;
 pub(crate) mod turn;
 pub(crate) mod tools;
 pub(crate) mod explain;
+pub(crate) mod sandbox;
+pub(crate) mod doctor;
 pub(crate) mod completions;
 
 use crate::{
@@ -15,13 +17,15 @@ use crate::{
 
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
-    let setup = |options| Setup::new(cli.options.and(options));
+    let setup = |options| Setup::new(cli.options.clone().and(options));
     match cli.command {
         Command::Demo(_) => demo::run(),
         Command::Call(command) => call::run(&setup(command.options)?, command.args),
         Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),
         Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
         Command::Explain(command) => explain::run(&setup(command.options)?, command.args),
+        Command::Sandbox(command) => sandbox::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Doctor(command) => doctor::run(&cli.options.clone().and(command.options)),
         Command::Completions(command) => completions::run(&command),
     }
 }

@@ -12,3 +12,4 @@ mod tools; //     the listing
 mod explain; //   decisions without calls
 mod settings; //  files and options
 mod demo; //      the show
+mod sandbox; //   commands, confined

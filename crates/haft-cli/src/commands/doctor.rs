@@ -1,0 +1,32 @@
+//! `haft doctor`: what works here.
+
+use haft_shell::sandbox::{Confinement, Support};
+use serde_json::json;
+
+use crate::{cli::Options, exit::Exit, out::Out, place::Place};
+
+/// What can be typed after `haft doctor`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
+    let support = Support::here();
+    let level = Confinement::at(Place::find(options.cwd.as_deref())?.cwd).trial();
+    let mut out = Out::stdout();
+    if options.json {
+        let sandbox = json!({
+            "works": level.is_ok(),
+            "level": level.as_ref().map_or_else(ToString::to_string, ToString::to_string),
+            "namespaces": support.namespaces.is_ok(),
+            "landlock": support.landlock,
+            "seccomp": support.seccomp,
+            "proc": support.processes,
+        });
+        out.json(&json!({ "sandbox": sandbox }))?;
+    } else {
+        let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
+        out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
+    }
+    out.flush()?;
+    Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })
+}

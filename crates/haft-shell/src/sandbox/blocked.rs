@@ -1,0 +1,170 @@
+//! What was refused, as facts for whoever reads the result.
+//!
+//! The kernel does not say what it refused; programs do, in their last words. A path in them is believed only if the policy
+//! says that it is closed: what a program prints can be anything.
+
+use std::{
+    fmt,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{Confinement, protected::is_protected};
+
+/// Something that the sandbox refused.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Blocked {
+    /// A change of this.
+    Write(PathBuf),
+    /// A look at this.
+    Read(PathBuf),
+    /// A connection to this.
+    Host(String),
+    /// A system call of this kind.
+    Syscall(&'static str),
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Blocked::Write(path) => {
+                write!(
+                    f,
+                    "the sandbox refused to change {}; ask for permission to write there",
+                    path.display()
+                )
+            }
+            Blocked::Read(path) => {
+                write!(f, "the sandbox refused to read {}, which a rule denies", path.display())
+            }
+            Blocked::Host(host) => {
+                write!(f, "the sandbox refused to connect to {host}; ask for permission to use this host")
+            }
+            Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
+        }
+    }
+}
+
+/// How much of the end of an output is looked at, and how much is told.
+const TAIL: usize = 16 << 10;
+const MOST: usize = 8;
+
+/// How programs say that they were refused.
+const WORDS: [&str; 6] = [
+    "Permission denied",
+    "Read-only file system",
+    "Operation not permitted",
+    "Device or resource busy",
+    "Is a directory",
+    "Invalid cross-device link",
+];
+
+/// How programs say that the network is not there.
+const NETWORK_WORDS: [&str; 4] = [
+    "Could not resolve host",
+    "Network is unreachable",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+];
+
+/// What the end of an output says was refused, and the policy confirms.
+pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked> {
+    let tail = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
+    let mut found = Vec::new();
+    for line in tail.lines().filter(|line| WORDS.iter().any(|word| line.contains(word))) {
+        let paths = candidates(line).map(|text| absolute(&confinement.cwd, text));
+        let blocked = paths.filter_map(|path| judge(confinement, path)).next();
+        found.extend(blocked.filter(|one| !found.contains(one)));
+    }
+    if confinement.network == super::Network::Off && NETWORK_WORDS.iter().any(|word| tail.contains(word)) {
+        found.push(Blocked::Syscall("the network"));
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// The words of a line that may be paths: what is quoted, and what is between colons or spaces.
+fn candidates(line: &str) -> impl Iterator<Item = &str> {
+    let quotes = |c: char| matches!(c, '\'' | '"' | '`' | '‘' | '’');
+    let quoted = line.split(quotes).skip(1).step_by(2);
+    let between_colons = line.split(':').map(str::trim);
+    let words = line.split([' ', ':']).map(move |word| word.trim_matches(quotes));
+    quoted.chain(between_colons).chain(words).filter(|text| text.contains(['/', '.']))
+}
+
+/// A path from where the command started, without `.` and `..`. For comparing only.
+fn absolute(cwd: &Path, text: &str) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in cwd.join(text).components() {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => {}
+            part => path.push(part),
+        }
+    }
+    path
+}
+
+/// What the policy says of a path, if it closes it.
+fn judge(confinement: &Confinement, path: PathBuf) -> Option<Blocked> {
+    if confinement.deny_read.iter().any(|denied| path.starts_with(denied)) {
+        return Some(Blocked::Read(path));
+    }
+    let root = confinement.write.iter().find(|root| path.starts_with(root));
+    match root {
+        Some(root) => is_protected(root, &path).then_some(Blocked::Write(path)),
+        None => exists_nearby(&path).then_some(Blocked::Write(path)),
+    }
+}
+
+/// Whether a word is a path at all: it or its directory is there.
+fn exists_nearby(path: &Path) -> bool {
+    path.exists() || path.parent().is_some_and(|parent| parent.parent().is_some() && parent.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(output: &str, expected: &[Blocked]) {
+        let confinement = Confinement {
+            write: vec!["/usr/w".into()],
+            deny_read: vec!["/root/.ssh".into()],
+            ..Confinement::at("/usr/w")
+        };
+        assert_eq!(in_output(&confinement, output.as_bytes()), expected, "{output}");
+    }
+
+    #[test]
+    fn a_refused_path_is_told_when_the_policy_closes_it() {
+        check("bash: line 1: /etc/x: Read-only file system", &[Blocked::Write("/etc/x".into())]);
+        check("cat: /root/.ssh/id: Permission denied", &[Blocked::Read("/root/.ssh/id".into())]);
+        check(
+            "touch: cannot touch '../lib/x y': Read-only file system",
+            &[Blocked::Write("/usr/lib/x y".into())],
+        );
+        check("sh: .mcp.json: Is a directory", &[Blocked::Write("/usr/w/.mcp.json".into())]);
+    }
+
+    #[test]
+    fn what_the_policy_leaves_open_was_refused_by_somebody_else() {
+        check("cat: /usr/w/a.txt: Permission denied", &[]);
+        check("all is well with /etc/passwd", &[]);
+        check("error: 3.14: Operation not permitted", &[]);
+    }
+
+    #[test]
+    fn each_is_told_once_and_not_too_many() {
+        let one = "x: /etc/a: Permission denied\n";
+        check(&one.repeat(100), &[Blocked::Write("/etc/a".into())]);
+        let many: String = (0..99).map(|n| format!("x: /etc/{n}: Permission denied\n")).collect();
+        let confinement = Confinement::at("/usr");
+        assert_eq!(in_output(&confinement, many.as_bytes()).len(), MOST);
+    }
+
+    #[test]
+    fn without_a_network_its_absence_is_told() {
+        check("curl: (6) Could not resolve host: example.com", &[Blocked::Syscall("the network")]);
+    }
+}

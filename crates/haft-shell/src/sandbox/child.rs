@@ -1,0 +1,204 @@
+//! The three processes: outer, init, command.
+//!
+//! All of this runs between `fork` and `exec`. Only calls of [`sys`], only memory that is already there.
+
+use std::{io, os::fd::RawFd};
+
+use super::{
+    mounts::Mounts,
+    plan::Plan,
+    report::Step,
+    sys::{self, Answer, Errno, Fork},
+};
+
+/// Confines the process that calls this. It returns in the process that is to become the command, and only there.
+pub(super) fn confine(plan: &Plan) -> io::Result<()> {
+    let confined = match &plan.mounts {
+        Some(mounts) => outer(plan, mounts),
+        None => without_namespaces(plan),
+    };
+    confined.map_err(|errno| {
+        plan.report.failed(errno);
+        errno.into()
+    })
+}
+
+/// No namespaces: this process is the command.
+fn without_namespaces(plan: &Plan) -> Answer {
+    give_up_privileges(plan)?;
+    become_command(plan)
+}
+
+/// What never may be held back or passed on.
+const SYNCHRONOUS: [i32; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// The process that the caller knows.
+fn outer(plan: &Plan, mounts: &Mounts) -> Answer {
+    plan.report.at(Step::Namespaces);
+    sys::hold_signals(true)?;
+    let network = if plan.has_own_network { libc::CLONE_NEWNET } else { 0 };
+    let others = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    sys::unshare(libc::CLONE_NEWUSER | others | network)?;
+    plan.report.at(Step::Identity);
+    sys::write_file(c"/proc/self/setgroups", b"deny")?;
+    sys::write_file(c"/proc/self/uid_map", &plan.user_map)?;
+    sys::write_file(c"/proc/self/gid_map", &plan.group_map)?;
+    plan.report.at(Step::Init);
+    let [is_ready, ready] = sys::pipe()?;
+    let Fork::Parent(init) = sys::fork()? else { return init(plan, mounts, ready) };
+    sys::close(ready);
+    // Init closes the pipe without a word if it fails; then the caller is still waiting for ours.
+    match sys::read(is_ready, &mut [0])? {
+        0 => failed_init(plan, init),
+        _ => watch(plan, init),
+    }
+}
+
+fn failed_init(plan: &Plan, init: i32) -> Answer {
+    sys::wait(init, 0)?;
+    plan.tidy();
+    Err(plan.report.failure().map_or(Errno(libc::ECHILD), |(.., errno)| errno))
+}
+
+/// Waits for init; ends it when the caller is gone; passes signals in and the end out.
+fn watch(plan: &Plan, init: i32) -> ! {
+    close_all_but(&plan.kept);
+    let (Ok(end), Ok(signals)) = (sys::pidfd(init), sys::signal_descriptor()) else {
+        end_with(plan, init);
+    };
+    let mut lifeline = plan.lifeline_end();
+    loop {
+        let Ok([has_ended, is_abandoned, is_signalled]) = sys::poll([end, lifeline, signals]) else {
+            end_with(plan, init)
+        };
+        if is_abandoned {
+            lifeline = -1;
+            let _ = sys::kill(init, libc::SIGKILL);
+        }
+        if is_signalled {
+            pass_on(signals, init);
+        }
+        if has_ended {
+            pass_out(plan, init);
+        }
+    }
+}
+
+fn pass_on(signals: RawFd, to: i32) {
+    while let Some(signal) = sys::read_signal(signals) {
+        if signal != libc::SIGCHLD {
+            let _ = sys::kill(to, signal);
+        }
+    }
+}
+
+/// Something that cannot fail has failed: nothing is left running.
+fn end_with(plan: &Plan, init: i32) -> ! {
+    let _ = sys::kill(init, libc::SIGKILL);
+    pass_out(plan, init)
+}
+
+/// Ends as the command did.
+fn pass_out(plan: &Plan, init: i32) -> ! {
+    let own = sys::wait(init, 0).ok().flatten().map_or(libc::SIGKILL, |(_, status)| status);
+    plan.tidy();
+    let status = plan.report.status().unwrap_or(own);
+    if libc::WIFSIGNALED(status) {
+        sys::die_of(libc::WTERMSIG(status))
+    } else {
+        sys::exit(libc::WEXITSTATUS(status))
+    }
+}
+
+/// Closes every descriptor that is not in this list, which is in order.
+fn close_all_but(kept: &[RawFd]) {
+    let mut next = 0;
+    for fd in kept {
+        let fd = *fd as u32;
+        if fd > next {
+            let _ = sys::close_range(next, fd - 1);
+        }
+        next = fd + 1;
+    }
+    let _ = sys::close_range(next, u32::MAX);
+}
+
+/// Process 1 of the namespace. It returns in the command.
+fn init(plan: &Plan, mounts: &Mounts, ready: RawFd) -> Answer {
+    match build(plan, mounts).and_then(|()| sys::fork()) {
+        Ok(Fork::Child) => become_command(plan),
+        Ok(Fork::Parent(command)) => {
+            // Fails if the outer process is gone, and with it whoever would end this one.
+            let is_heard = sys::write(ready, b"!").is_ok();
+            let _ = sys::close_range(0, u32::MAX);
+            if is_heard { reap(plan, command) } else { sys::exit(1) }
+        }
+        Err(errno) => {
+            plan.report.failed(errno);
+            sys::exit(1)
+        }
+    }
+}
+
+/// The namespace, and nothing in this process that the command could want.
+fn build(plan: &Plan, mounts: &Mounts) -> Answer {
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
+    mounts.build(&plan.report)?;
+    plan.report.at(Step::Network);
+    if plan.has_own_network {
+        sys::raise_loopback()?;
+        plan.pass_listener()?;
+    }
+    give_up_privileges(plan)?;
+    // Its memory is a copy of the caller's, keys and all. Nobody inside may look at it.
+    sys::prctl(libc::PR_SET_DUMPABLE, 0)?;
+    // The way to give up privileges forgets this.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
+    plan.own_words.iter().for_each(|(from, to)| sys::wipe(*from, *to));
+    Ok(())
+}
+
+fn give_up_privileges(plan: &Plan) -> Answer {
+    plan.report.at(Step::Privileges);
+    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
+    sys::drop_capabilities()
+}
+
+/// Reaps whoever is left over, until the command ends; the kernel ends the rest with this process.
+fn reap(plan: &Plan, command: i32) -> ! {
+    loop {
+        match sys::next_signal() {
+            Ok(libc::SIGCHLD) => reap_all(plan, command),
+            Ok(signal) if SYNCHRONOUS.contains(&signal) => sys::exit(1),
+            Ok(signal) => drop(sys::kill(-command, signal)),
+            Err(_) => {}
+        }
+    }
+}
+
+fn reap_all(plan: &Plan, command: i32) {
+    while let Ok(Some((pid, status))) = sys::wait(-1, libc::WNOHANG) {
+        if pid == command {
+            plan.report.ended(status);
+            sys::exit(0);
+        }
+    }
+}
+
+/// The last steps before `exec`, each of which takes something away.
+fn become_command(plan: &Plan) -> Answer {
+    plan.report.at(Step::Session);
+    sys::new_session().or_else(|_| if plan.mounts.is_none() { Ok(()) } else { Err(Errno(libc::EPERM)) })?;
+    sys::take_terminal();
+    sys::hold_signals(false)?;
+    plan.report.at(Step::Limits);
+    plan.limits.enforce()?;
+    plan.report.at(Step::Directory);
+    sys::go_to(&plan.cwd)?;
+    plan.report.at(Step::Landlock);
+    plan.landlock.as_ref().map_or(Ok(()), |landlock| landlock.enforce())?;
+    plan.report.at(Step::Filter);
+    sys::close_on_exec_from(3)?;
+    plan.filter.as_ref().map_or(Ok(()), |filter| filter.enforce())
+}

@@ -1,0 +1,196 @@
+//! What the kernel lets a process do.
+//!
+//! A command is confined whether or not anybody understood it. [`Confinement`] says what it may do; [`Confinement::prepare`]
+//! resolves, opens and allocates everything, so that all that can go wrong goes wrong before there is a process;
+//! [`Prepared::apply`] hangs it on a [`Command`], which is then started as always. There is no second program: what has to
+//! happen, happens in the new process before it becomes the command.
+//!
+//! ```no_run
+//! use haft_shell::sandbox::{Confinement, Network};
+//!
+//! # #[allow(clippy::disallowed_methods)]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut command = std::process::Command::new("make");
+//! let confinement = Confinement { write: vec!["/work/app".into()], ..Confinement::at("/work/app") };
+//! let mut guard = confinement.prepare()?.apply(&mut command)?;
+//! let mut child = command.spawn().map_err(|err| guard.explain(err))?;
+//! guard.started()?;
+//! println!("{}: {}", guard.level(), child.wait()?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Three processes come of it. The *outer* one is the child that the caller knows: it waits, passes signals in and the end
+//! out. Its child is *init*, process 1 of a namespace: it builds the file system, then reaps. The *command* is init's child.
+//! When the caller dies, the outer one ends init; when init ends, the kernel ends everything in the namespace.
+
+mod environment; //  what the command may know of ours
+mod limits; //       how much it may use
+mod network; //      what it may reach
+mod plan; //         from what is wanted to what is done
+mod protected; //    the names that are code
+mod cover; //        keeping names from being made
+mod mounts; //       what it sees of the files
+mod landlock; //     the same again, by other means
+mod seccomp; //      which system calls there are
+mod child; //        the three processes
+mod report; //       how they say what went wrong
+mod sys; //          the kernel's calls
+mod level; //        what holds
+mod blocked; //      what was refused
+mod error; //        why there is no sandbox
+mod support; //      what the kernel here can do
+mod foreground; //   a command that we wait for
+#[cfg(test)]
+mod tests;
+
+use std::{io, os::fd::OwnedFd, path::PathBuf, process::Command, sync::Arc};
+
+pub use blocked::Blocked;
+pub use environment::environment;
+pub use error::SandboxError;
+pub use foreground::Ended;
+pub use level::Level;
+pub use limits::Limits;
+pub use network::Network;
+pub use support::Support;
+
+use crate::proxy::{Hosts, Proxy};
+use plan::Plan;
+
+/// What a process may do. Everything else it may not, but for reading.
+#[derive(Debug, Clone)]
+pub struct Confinement {
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// What it may change: these, and all below them but for the names that are code.
+    pub write: Vec<PathBuf>,
+    /// What it may not even read.
+    pub deny_read: Vec<PathBuf>,
+    /// What it may reach.
+    pub network: Network,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Whether it had better not run than run with less than everything here.
+    pub required: bool,
+    /// The user's home: what is code there is protected as well.
+    pub home: Option<PathBuf>,
+}
+
+impl Confinement {
+    /// Reads everything, changes nothing, reaches nobody.
+    pub fn at(cwd: impl Into<PathBuf>) -> Confinement {
+        Confinement {
+            cwd: cwd.into(),
+            write: Vec::new(),
+            deny_read: Vec::new(),
+            network: Network::Off,
+            limits: Limits::default(),
+            required: false,
+            home: None,
+        }
+    }
+
+    /// Makes everything ready that a process needs to confine itself.
+    ///
+    /// # Errors
+    /// Whatever cannot be resolved or opened: a sandbox with a hole is none. With `required`, also what the kernel lacks.
+    pub fn prepare(&self) -> Result<Prepared, SandboxError> {
+        self.prepare_with(&Support::here())
+    }
+
+    /// The same with only so much of the kernel's support.
+    fn prepare_with(&self, support: &Support) -> Result<Prepared, SandboxError> {
+        let level = Level::of(support, &self.network);
+        if self.required && !level.is_complete() {
+            return Err(SandboxError::Required(level.to_string()));
+        }
+        hosts(&self.network)?;
+        Ok(Prepared { plan: Plan::new(self, support)?, level, confinement: self.clone() })
+    }
+}
+
+/// Everything that a process needs to confine itself.
+#[derive(Debug)]
+pub struct Prepared {
+    plan: Plan,
+    level: Level,
+    confinement: Confinement,
+}
+
+impl Prepared {
+    /// Confines the process that this command will start. Its environment is replaced by what [`environment`] leaves of
+    /// ours and its directory is set; variables that the caller wants besides are to be set after this. Standard input and
+    /// output stay as they are.
+    ///
+    /// # Errors
+    /// No descriptors are left.
+    pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
+        let Prepared { mut plan, level, confinement } = self;
+        let lifeline = plan.lifeline()?;
+        let own = environment(std::env::vars_os());
+        command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
+        let plan = Arc::new(plan);
+        let inside = Arc::clone(&plan);
+        sys::before_exec(command, move || child::confine(&inside));
+        Ok(Guard { plan, level, confinement, proxy: None, _lifeline: lifeline })
+    }
+}
+
+/// What belongs to a confined process from outside. It ends with this value: keep it as long as the process may run.
+#[derive(Debug)]
+pub struct Guard {
+    plan: Arc<Plan>,
+    level: Level,
+    confinement: Confinement,
+    proxy: Option<Proxy>,
+    /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
+    _lifeline: OwnedFd,
+}
+
+impl Guard {
+    /// Which guarantees hold.
+    pub fn level(&self) -> &Level {
+        &self.level
+    }
+
+    /// To be called when the process has been started: from now on the hosts that it may reach are served.
+    ///
+    /// # Errors
+    /// Nobody can serve them.
+    pub fn started(&mut self) -> Result<(), SandboxError> {
+        if let Some(listener) = self.plan.listener()? {
+            let hosts = hosts(&self.confinement.network)?;
+            self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
+        }
+        Ok(())
+    }
+
+    /// Why the process could not be started, if that was the sandbox.
+    pub fn explain(&self, err: io::Error) -> SandboxError {
+        self.plan.failure().unwrap_or(SandboxError::Start(err))
+    }
+
+    /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
+    pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
+        let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
+        hosts.chain(blocked::in_output(&self.confinement, output)).collect()
+    }
+}
+
+/// The hosts of a network, if all of them are hosts.
+fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
+    let Network::Hosts(hosts) = network else { return Ok(Hosts::default()) };
+    let wrong = |host| {
+        format!(
+            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme and port"
+        )
+    };
+    Hosts::parse(hosts).map_err(|host| SandboxError::Policy(wrong(host)))
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.plan.tidy();
+    }
+}

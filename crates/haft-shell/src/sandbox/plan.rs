@@ -1,0 +1,409 @@
+//! From what is wanted to what is done: every path resolved, everything opened and allocated that the new process will need.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::CString,
+    fs, io,
+    net::TcpListener,
+    os::{
+        fd::{AsRawFd, OwnedFd, RawFd},
+        unix::fs::MetadataExt,
+    },
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Confinement, Limits, Network, SandboxError, Support,
+    cover::{Covers, c_string},
+    landlock::Landlock,
+    mounts::{Closed, MOST, Mounts, Temporary},
+    network,
+    protected::{Names, between},
+    report::{Report, Step},
+    seccomp::{Filter, Sockets},
+    sys::{self, Answer},
+};
+
+/// Everything that the new process needs to confine itself. It only reads it.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) report: Report,
+    /// None where there are no namespaces.
+    pub(super) mounts: Option<Mounts>,
+    pub(super) landlock: Option<Landlock>,
+    pub(super) filter: Option<Filter>,
+    pub(super) limits: Limits,
+    pub(super) cwd: CString,
+    pub(super) user_map: Vec<u8>,
+    pub(super) group_map: Vec<u8>,
+    pub(super) has_own_network: bool,
+    /// Where the words that this process was started with are in memory: its arguments and its variables.
+    pub(super) own_words: [(usize, usize); 2],
+    /// The descriptors that the outer process keeps, in order.
+    pub(super) kept: Vec<RawFd>,
+    covers: Vec<Covers>,
+    lifeline: Option<OwnedFd>,
+    /// Over which the listener of the proxy comes out: our end and theirs.
+    passage: Option<[OwnedFd; 2]>,
+    variables: Vec<(String, String)>,
+}
+
+impl Plan {
+    pub(super) fn new(wanted: &Confinement, support: &Support) -> Result<Plan, SandboxError> {
+        let places = Places::of(wanted)?;
+        let has_namespaces = support.namespaces.is_ok();
+        let is_closed = wanted.network != Network::On;
+        let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
+        let (mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
+        let sockets = if is_closed && !has_namespaces { Sockets::None } else { Sockets::Internet };
+        let passage = if has_proxy { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
+        variables.extend(places.variables(mounts.as_ref()));
+        let (user, group) = sys::own_ids();
+        let map = |id: u32| format!("{id} {id} 1").into_bytes();
+        Ok(Plan {
+            report: Report::new().map_err(|err| SandboxError::build("share memory", err))?,
+            landlock: support
+                .landlock
+                .map(|version| places.landlock(version, mounts.as_ref(), is_closed))
+                .transpose()?,
+            mounts,
+            filter: support.seccomp.then(|| Filter::new(sockets)),
+            limits: wanted.limits.clone(),
+            cwd: string(&places.cwd)?,
+            user_map: map(user),
+            group_map: map(group),
+            has_own_network: has_namespaces && is_closed,
+            own_words: own_words(),
+            kept: Vec::new(),
+            covers,
+            lifeline: None,
+            passage,
+            variables,
+        })
+    }
+
+    /// The end of the lifeline that the caller keeps.
+    pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
+        let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
+        self.kept = self.covers.iter().map(Covers::descriptor).chain([theirs.as_raw_fd()]).collect();
+        self.kept.sort_unstable();
+        self.lifeline = Some(theirs);
+        Ok(ours)
+    }
+
+    /// The end that the outer process watches.
+    pub(super) fn lifeline_end(&self) -> RawFd {
+        self.lifeline.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// What the command is told besides.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// In the sandbox: makes the proxy's listener and passes it out.
+    pub(super) fn pass_listener(&self) -> Answer {
+        let Some([_, theirs]) = &self.passage else { return Ok(()) };
+        let listener = sys::listen(network::PROXY_PORT)?;
+        let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
+        sys::close(listener);
+        passed
+    }
+
+    /// Outside: takes it.
+    pub(super) fn listener(&self) -> Result<Option<TcpListener>, SandboxError> {
+        let Some([ours, _]) = &self.passage else { return Ok(None) };
+        let listener = sys::receive_descriptor(ours).map_err(|errno| SandboxError::Proxy(errno.into()))?;
+        Ok(Some(listener.into()))
+    }
+
+    /// Removes what keeps names from being made. Takes no memory, and may be done twice.
+    pub(super) fn tidy(&self) {
+        self.covers.iter().for_each(Covers::remove);
+    }
+
+    /// What failed in the new process, in words.
+    pub(super) fn failure(&self) -> Option<SandboxError> {
+        let (step, words, item, errno) = self.report.failure()?;
+        let path = match (step, &self.mounts) {
+            (Step::Write, Some(mounts)) => mounts.write.get(item),
+            (Step::Names, Some(mounts)) => mounts.closed.get(item).map(|(path, _)| path),
+            (Step::Directory, _) => Some(&self.cwd),
+            _ => None,
+        };
+        let path = path.map(|path| format!(" {}", path.to_string_lossy())).unwrap_or_default();
+        Some(SandboxError::build(format!("{words}{path}"), errno))
+    }
+}
+
+/// The real paths of a policy.
+struct Places {
+    cwd: PathBuf,
+    /// None inside another.
+    write: Vec<PathBuf>,
+    deny_read: Vec<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+/// Nothing in these is anybody's to give.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+impl Places {
+    fn of(wanted: &Confinement) -> Result<Places, SandboxError> {
+        let cwd = real("enter", &wanted.cwd)?;
+        let mut write = Vec::new();
+        for path in &wanted.write {
+            write.push(writable(path)?);
+        }
+        write.sort();
+        write.dedup_by(|inner, outer| inner.starts_with(outer));
+        if write.len() > MOST {
+            return Err(SandboxError::Policy(format!("at most {MOST} directories can be given for writing")));
+        }
+        let mut deny_read = Vec::new();
+        for path in &wanted.deny_read {
+            deny_read.extend(denied(path)?);
+        }
+        deny_read.sort();
+        deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
+        let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
+        Places { cwd, write, deny_read, home }.agree()
+    }
+
+    /// What is given for writing cannot be in what may not be read.
+    fn agree(self) -> Result<Places, SandboxError> {
+        let pairs =
+            self.write.iter().flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
+        if let Some((write, denied)) = pairs.into_iter().find(|(write, denied)| write.starts_with(denied)) {
+            let (write, denied) = (write.display(), denied.display());
+            let words = format!(
+                "{write} may be written, but it is in {denied}, which may not be read; deny less, or give less"
+            );
+            return Err(SandboxError::Policy(words));
+        }
+        Ok(self)
+    }
+
+    fn mounts(&self, support: &Support) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
+        let mut closed = BTreeMap::new();
+        let mut swept = BTreeSet::new();
+        for root in self.write.iter().filter(|root| root.is_dir()) {
+            swept.extend(self.protect(root, &mut closed)?);
+        }
+        self.hide(&mut closed);
+        let is_covered = |(path, how): (&PathBuf, &Closed)| (*how == Closed::Covered).then(|| path.clone());
+        let covers = Covers::over(closed.iter().filter_map(is_covered), swept)?;
+        let closed = outermost(closed).map(|(path, how)| Ok((string(&path)?, how)));
+        let mounts = Mounts {
+            temporary: self.temporary()?,
+            write: self.write.iter().map(|path| string(path)).collect::<Result<_, _>>()?,
+            closed: closed.collect::<Result<_, SandboxError>>()?,
+            has_processes: support.processes,
+        };
+        Ok((Some(mounts), covers))
+    }
+
+    /// Closes the names that are code below a root. What is to be swept after the command.
+    fn protect(
+        &self,
+        root: &Path,
+        closed: &mut BTreeMap<PathBuf, Closed>,
+    ) -> Result<BTreeSet<PathBuf>, SandboxError> {
+        let names = Names::below(root, self.home.as_deref())?;
+        let is_hidden = |path: &Path| self.deny_read.iter().any(|denied| path.starts_with(denied));
+        let left_behind = |path: &PathBuf| if Covers::is_at(path) { Closed::Covered } else { Closed::Frozen };
+        closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
+        closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
+        closed.extend(names.missing.into_iter().map(|path| (path, Closed::Covered)));
+        closed.retain(|path, _| !is_hidden(path));
+        Ok(names.swept)
+    }
+
+    /// Hides what may not be read, and keeps it in its place.
+    fn hide(&self, closed: &mut BTreeMap<PathBuf, Closed>) {
+        for denied in &self.deny_read {
+            for root in &self.write {
+                for path in between(root, denied) {
+                    closed.entry(path).or_insert(Closed::Pinned);
+                }
+            }
+            let how = if denied.is_dir() { Closed::HiddenDirectory } else { Closed::HiddenFile };
+            closed.insert(denied.clone(), how);
+        }
+    }
+
+    /// `/tmp` and `/var/tmp`, unless they are given or taken as a whole.
+    fn temporary(&self) -> Result<Vec<Temporary>, SandboxError> {
+        let mut all = Vec::new();
+        for mut temporary in temporaries() {
+            let path = PathBuf::from(&*temporary.path.to_string_lossy());
+            let is_real = fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir());
+            let is_taken = self.write.iter().chain(&self.deny_read).any(|other| path.starts_with(other));
+            if is_real && !is_taken {
+                temporary.again = self.again_in(&path)?;
+                all.push(temporary);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The entries of a directory in which something is that the policy names, then those that the user could change.
+    fn again_in(&self, directory: &Path) -> Result<Vec<(CString, bool)>, SandboxError> {
+        let named = self.write.iter().chain(&self.deny_read).chain([&self.cwd]);
+        let entry =
+            |path: &PathBuf| Some(directory.join(path.strip_prefix(directory).ok()?.components().next()?));
+        let mut entries: Vec<PathBuf> = named.filter_map(entry).collect();
+        entries.extend(changeable(directory));
+        let mut again: Vec<(CString, bool)> = Vec::new();
+        for path in entries {
+            let name = string(&path)?;
+            if again.len() < MOST && !again.iter().any(|(other, _)| *other == name) {
+                again.push((name, path.is_dir()));
+            }
+        }
+        Ok(again)
+    }
+
+    fn landlock(
+        &self,
+        version: u32,
+        mounts: Option<&Mounts>,
+        closed: bool,
+    ) -> Result<Landlock, SandboxError> {
+        let Some(mounts) = mounts else {
+            return Landlock::alone(version, &self.write, &self.deny_read, closed);
+        };
+        let path = |temporary: &Temporary| PathBuf::from(&*temporary.path.to_string_lossy());
+        let temporary: Vec<PathBuf> = mounts.temporary.iter().map(path).collect();
+        Landlock::behind_mounts(version, &self.write, &temporary)
+    }
+
+    /// Where temporary files go, if not where everybody thinks.
+    fn variables(&self, mounts: Option<&Mounts>) -> Option<(String, String)> {
+        let is_private = mounts.is_some_and(|mounts| mounts.temporary.iter().any(|one| one.path == c"/tmp"));
+        let is_given = self.write.iter().any(|path| Path::new("/tmp").starts_with(path));
+        let place = if is_private || is_given { None } else { mounts.map(|_| "/dev/shm") };
+        place.map(|place| ("TMPDIR".to_owned(), place.to_owned()))
+    }
+}
+
+fn temporaries() -> [Temporary; 2] {
+    let tmp = Temporary {
+        path: c"/tmp",
+        upper: c"/dev/.haft/tmp",
+        work: c"/dev/.haft/tmp-work",
+        options: c"lowerdir=/tmp,upperdir=/dev/.haft/tmp,workdir=/dev/.haft/tmp-work,userxattr",
+        again: Vec::new(),
+    };
+    let var_tmp = Temporary {
+        path: c"/var/tmp",
+        upper: c"/dev/.haft/var",
+        work: c"/dev/.haft/var-work",
+        options: c"lowerdir=/var/tmp,upperdir=/dev/.haft/var,workdir=/dev/.haft/var-work,userxattr",
+        again: Vec::new(),
+    };
+    [tmp, var_tmp]
+}
+
+/// How many entries are looked at, and how many are mounted again for their owner's sake.
+const LOOKED_AT: usize = 256;
+const AGAIN: usize = 12;
+
+/// The files and directories in a directory that this user could change, the latest first.
+fn changeable(directory: &Path) -> Vec<PathBuf> {
+    let (user, _) = sys::own_ids();
+    let facts = |entry: fs::DirEntry| {
+        let facts = entry.metadata().ok()?;
+        let is_ours = facts.uid() == user || facts.mode() & 0o002 != 0;
+        (is_ours && (facts.is_dir() || facts.is_file())).then(|| (facts.mtime(), entry.path()))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(LOOKED_AT);
+    let mut found: Vec<(i64, PathBuf)> = entries.filter_map(facts).collect();
+    found.sort_by(|one, other| other.cmp(one));
+    found.into_iter().take(AGAIN).map(|(_, path)| path).collect()
+}
+
+/// Leaves out what is in something that is not there any more.
+fn outermost(closed: BTreeMap<PathBuf, Closed>) -> impl Iterator<Item = (PathBuf, Closed)> {
+    let mut gone: Option<PathBuf> = None;
+    closed.into_iter().filter(move |(path, how)| {
+        if gone.as_ref().is_some_and(|gone| path.starts_with(gone)) {
+            return false;
+        }
+        if !matches!(how, Closed::Pinned | Closed::Frozen) {
+            gone = Some(path.clone());
+        }
+        true
+    })
+}
+
+fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+    path.canonicalize().map_err(|err| SandboxError::path(what, path, err))
+}
+
+fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
+    let what = "open for writing";
+    let place = real(what, path)?;
+    if place.parent().is_none() {
+        return Err(SandboxError::path(
+            what,
+            path,
+            "it is the whole file system; name the directories that are meant",
+        ));
+    }
+    if KERNEL.iter().any(|kernel| place.starts_with(kernel)) {
+        return Err(SandboxError::path(what, path, "it is the kernel's"));
+    }
+    Ok(place)
+}
+
+/// Where a denied path really is. One that is not there denies nothing; one that cannot be looked at is an error.
+fn denied(path: &Path) -> Result<Option<PathBuf>, SandboxError> {
+    match path.canonicalize() {
+        Ok(place) if place.parent().is_none() => {
+            Err(SandboxError::path("hide", path, "it is the whole file system; nothing could run"))
+        }
+        Ok(place) => Ok(Some(place)),
+        Err(err) if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(err) => Err(SandboxError::path("hide", path, err)),
+    }
+}
+
+fn string(path: &Path) -> Result<CString, SandboxError> {
+    c_string(path.as_os_str()).map_err(|_| SandboxError::path("name", path, "there is a NUL in it"))
+}
+
+fn no_descriptors(errno: sys::Errno) -> SandboxError {
+    SandboxError::build("open a pipe", errno)
+}
+
+/// Where the kernel sees this process's arguments and variables: the 48th to 51st field of its facts, counted after the
+/// name, which may have spaces and brackets. Nowhere, if it does not say.
+fn own_words() -> [(usize, usize); 2] {
+    let facts = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = facts.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let mut fields = after_name.split_ascii_whitespace().skip(45).map_while(|field| field.parse().ok());
+    let mut next = || fields.next().unwrap_or(0);
+    [(next(), next()), (next(), next())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_words_are_where_the_kernel_says() {
+        let lengths =
+            ["cmdline", "environ"].map(|name| fs::read(format!("/proc/self/{name}")).unwrap().len());
+        assert_eq!(own_words().map(|(from, to)| to - from), lengths);
+    }
+
+    #[test]
+    fn what_is_in_something_hidden_needs_no_mount() {
+        let closed =
+            [("/w/a", Closed::HiddenDirectory), ("/w/a/.git", Closed::Pinned), ("/w/ab", Closed::Frozen)];
+        let left: Vec<_> = outermost(closed.map(|(path, how)| (path.into(), how)).into()).collect();
+        assert_eq!(left, [("/w/a".into(), Closed::HiddenDirectory), ("/w/ab".into(), Closed::Frozen)]);
+    }
+}

@@ -1,0 +1,321 @@
+//! The names that are code.
+//!
+//! Inside a directory that a command may change there are files that somebody else runs later, outside of any sandbox: hooks
+//! and settings of version control, tasks of editors, settings of agents, haft's own. They are closed, and so are the names
+//! of those that are not there yet. What stands above them must stay where it is, or they would be moved away with it and made anew.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use super::error::SandboxError;
+
+/// Below a directory of a workspace.
+const IN_WORKSPACE: [&str; 19] = [
+    ".agents",
+    ".cargo",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".devcontainer",
+    ".envrc",
+    ".gemini",
+    ".gitmodules",
+    ".haft",
+    ".husky",
+    ".idea",
+    ".mcp.json",
+    ".npmrc",
+    ".ripgreprc",
+    ".vscode",
+    ".yarnrc.yml",
+    ".zed",
+    "haft.toml",
+];
+
+/// Below a home.
+const IN_HOME: [&str; 20] = [
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/autostart",
+    ".config/fish",
+    ".config/git",
+    ".config/haft",
+    ".config/systemd",
+    ".gitconfig",
+    ".kshrc",
+    ".local/bin",
+    ".local/state/haft",
+    ".pam_environment",
+    ".profile",
+    ".ssh",
+    ".zlogin",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// Below the directory of a repository.
+const IN_REPOSITORY: [&str; 6] = ["config", "config.worktree", "hooks", "info", "commondir", "gitdir"];
+/// Of these, the ones that work as soon as somebody makes them.
+const MADE_IN_REPOSITORY: [&str; 2] = ["hooks", "info"];
+
+/// What git cannot bear to be empty: if it is made, it is taken away after the command. It moves the settings elsewhere.
+const SWEPT_IN_REPOSITORY: [&str; 2] = ["commondir", "config.worktree"];
+
+/// How deep, and through how many directories, one looks for repositories and settings below a root. Deeper ones are not
+/// protected; the documentation says so.
+const DEPTH: usize = 3;
+const DIRECTORIES: usize = 1000;
+
+/// Full of other people's files, and too large to look through before each command.
+const UNSEEN: [&str; 3] = ["node_modules", "target", ".venv"];
+
+/// What is to be closed below a root.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Names {
+    /// There, and not to be changed.
+    pub(super) frozen: BTreeSet<PathBuf>,
+    /// Not there, and not to be made.
+    pub(super) missing: BTreeSet<PathBuf>,
+    /// Not there, and to be removed if it is made.
+    pub(super) swept: BTreeSet<PathBuf>,
+    /// To be changed, but not moved.
+    pub(super) pinned: BTreeSet<PathBuf>,
+}
+
+impl Names {
+    /// All that is closed below a root, which is a real path.
+    pub(super) fn below(root: &Path, home: Option<&Path>) -> Result<Names, SandboxError> {
+        let mut names = Names::default();
+        for name in IN_WORKSPACE {
+            names.close_or_cover(root, name);
+        }
+        if let Some(home) = home.filter(|home| home.starts_with(root)) {
+            IN_HOME.iter().chain(&IN_WORKSPACE).for_each(|name| names.close_or_cover(home, name));
+        }
+        names.look_around(root)?;
+        names.pin_what_is_above(root);
+        Ok(names)
+    }
+
+    /// Freezes what is there; what is not, must not be made. Of a longer name the first part that is missing counts.
+    fn close_or_cover(&mut self, directory: &Path, name: &str) {
+        let mut path = directory.to_owned();
+        for part in Path::new(name).components() {
+            path.push(part);
+            if fs::symlink_metadata(&path).is_err() {
+                self.missing.insert(path);
+                return;
+            }
+        }
+        self.freeze(path);
+    }
+
+    fn freeze(&mut self, path: PathBuf) {
+        if let Ok(target) = path.canonicalize().map(|target| (target != path).then_some(target)) {
+            self.frozen.extend(target);
+        }
+        self.frozen.insert(path);
+    }
+
+    /// Looks for repositories and for names in other spellings, breadth first.
+    fn look_around(&mut self, root: &Path) -> Result<(), SandboxError> {
+        let mut waiting = VecDeque::from([(root.to_owned(), 0)]);
+        let mut left = DIRECTORIES;
+        while let Some((directory, depth)) = waiting.pop_front() {
+            let entries = match fs::read_dir(&directory) {
+                Ok(entries) => entries,
+                Err(err) if depth == 0 => return Err(SandboxError::path("look into", directory, err)),
+                Err(_) => continue, // what cannot be listed by us cannot be listed inside
+            };
+            for entry in entries.flatten() {
+                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let path = entry.path();
+                let goes_on = self.consider(&path, is_directory) && is_directory && depth < DEPTH && left > 0;
+                if goes_on {
+                    left -= 1;
+                    waiting.push_back((path, depth + 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes an entry that has to be. Whether it is worth looking into.
+    fn consider(&mut self, path: &Path, is_directory: bool) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        if name == ".git" {
+            self.repository_at(path, is_directory);
+            return false;
+        }
+        if IN_WORKSPACE.contains(&&*name) || name.ends_with(".code-workspace") {
+            self.freeze(path.to_owned());
+            return false;
+        }
+        !UNSEEN.contains(&&*name)
+    }
+
+    /// `.git` is a directory, or a file or link that says where it is.
+    fn repository_at(&mut self, path: &Path, is_directory: bool) {
+        if is_directory {
+            return self.repository(path, DEPTH);
+        }
+        self.freeze(path.to_owned());
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let named = text.strip_prefix("gitdir:").map(|rest| path.with_file_name("").join(rest.trim()));
+        if let Some(Ok(place)) = named.or(Some(path.to_owned())).map(|place| place.canonicalize())
+            && place.is_dir()
+        {
+            self.repository(&place, DEPTH);
+        }
+    }
+
+    /// A repository's own directory, with those of its submodules and worktrees.
+    fn repository(&mut self, directory: &Path, depth: usize) {
+        self.pinned.insert(directory.to_owned());
+        for name in IN_REPOSITORY {
+            let path = directory.join(name);
+            match fs::symlink_metadata(&path) {
+                Ok(_) => self.freeze(path),
+                Err(_) if MADE_IN_REPOSITORY.contains(&name) => drop(self.missing.insert(path)),
+                Err(_) if SWEPT_IN_REPOSITORY.contains(&name) => drop(self.swept.insert(path)),
+                Err(_) => {}
+            }
+        }
+        if depth > 0 {
+            ["modules", "worktrees"]
+                .iter()
+                .for_each(|name| self.repositories(&directory.join(name), depth - 1));
+        }
+    }
+
+    /// The repositories below a directory: names of submodules may have slashes.
+    fn repositories(&mut self, directory: &Path, depth: usize) {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten().take(DIRECTORIES) {
+            let path = entry.path();
+            if path.join("HEAD").exists() {
+                self.repository(&path, depth);
+            } else if path.is_dir() && depth > 0 {
+                self.repositories(&path, depth - 1);
+            }
+        }
+    }
+
+    /// Leaves out what lies outside the root, where nothing can be changed anyway, and pins all that is above the rest.
+    fn pin_what_is_above(&mut self, root: &Path) {
+        for paths in [&mut self.frozen, &mut self.missing, &mut self.swept, &mut self.pinned] {
+            paths.retain(|path| path.starts_with(root) && path != root);
+        }
+        let closed: Vec<PathBuf> =
+            self.frozen.iter().chain(&self.missing).chain(&self.pinned).cloned().collect();
+        closed.iter().for_each(|path| self.pinned.extend(between(root, path)));
+    }
+}
+
+/// The directories below a root and above a path.
+pub(super) fn between<'a>(root: &'a Path, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+    let above = path.ancestors().skip(1).take_while(move |above| above.starts_with(root) && *above != root);
+    above.map(Path::to_owned)
+}
+
+/// Whether the policy closes a path below a root because of its name.
+pub(super) fn is_protected(root: &Path, path: &Path) -> bool {
+    let Ok(rest) = path.strip_prefix(root) else { return false };
+    let parts: Vec<String> = rest.components().filter_map(text).collect();
+    let is_name = |part: &String| IN_WORKSPACE.contains(&&**part);
+    let is_hook = |pair: &[String]| pair[0] == ".git" && IN_REPOSITORY.contains(&&*pair[1]);
+    parts.iter().any(is_name) || parts.windows(2).any(is_hook)
+}
+
+fn text(part: Component<'_>) -> Option<String> {
+    let Component::Normal(name) = part else { return None };
+    Some(name.to_string_lossy().to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A directory with these files.
+    fn root(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for file in files {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        (directory, root)
+    }
+
+    #[track_caller]
+    fn has(set: &BTreeSet<PathBuf>, root: &Path, names: &[&str]) {
+        names.iter().for_each(|name| assert!(set.contains(&root.join(name)), "{name} is not in {set:#?}"));
+    }
+
+    #[test]
+    fn what_is_there_is_frozen_and_what_is_not_must_not_be_made() {
+        let (_directory, root) = root(&[".mcp.json", ".git/config", ".git/hooks/x"]);
+        let names = Names::below(&root, None).unwrap();
+        has(&names.frozen, &root, &[".mcp.json", ".git/config", ".git/hooks"]);
+        has(&names.missing, &root, &["haft.toml", ".claude", ".git/info"]);
+        has(&names.swept, &root, &[".git/commondir"]);
+        has(&names.pinned, &root, &[".git"]);
+    }
+
+    #[test]
+    fn a_repository_below_is_found_and_all_above_it_stays_in_its_place() {
+        let (_directory, root) = root(&["vendor/r/.git/config", "vendor/r/.git/HEAD"]);
+        let names = Names::below(&root, None).unwrap();
+        has(&names.frozen, &root, &["vendor/r/.git/config"]);
+        has(&names.missing, &root, &["vendor/r/.git/hooks"]);
+        has(&names.pinned, &root, &["vendor", "vendor/r", "vendor/r/.git"]);
+    }
+
+    #[test]
+    fn a_submodules_repository_is_protected_like_any_other() {
+        let (_directory, root) = root(&[".git/modules/a/b/HEAD", ".git/modules/a/b/config", "b/x"]);
+        let names = Names::below(&root, None).unwrap();
+        has(&names.frozen, &root, &[".git/modules/a/b/config"]);
+        has(&names.pinned, &root, &[".git/modules/a/b", ".git/modules/a", ".git/modules"]);
+    }
+
+    #[test]
+    fn other_spellings_and_the_targets_of_links_count() {
+        let (_directory, root) = root(&["sub/.Claude/settings.json", "shared/x", "my.code-workspace"]);
+        symlink("shared", root.join(".vscode")).unwrap();
+        let names = Names::below(&root, None).unwrap();
+        has(&names.frozen, &root, &["sub/.Claude", ".vscode", "shared", "my.code-workspace"]);
+    }
+
+    #[test]
+    fn a_home_that_may_be_changed_keeps_its_start_up_files() {
+        let (_directory, root) = root(&["u/.bashrc", "u/.config/x"]);
+        let names = Names::below(&root, Some(&root.join("u"))).unwrap();
+        has(&names.frozen, &root, &["u/.bashrc"]);
+        has(&names.missing, &root, &["u/.zshrc", "u/.ssh", "u/.config/git", "u/.local"]);
+        has(&names.pinned, &root, &["u", "u/.config"]);
+    }
+
+    #[test]
+    fn the_policy_knows_its_names() {
+        let root = Path::new("/w");
+        for (path, expected) in [
+            ("/w/.mcp.json", true),
+            ("/w/a/.VSCode/tasks.json", true),
+            ("/w/a/.git/hooks/pre-push", true),
+            ("/w/.git/index", false),
+            ("/w/src/config", false),
+            ("/x/.mcp.json", false),
+        ] {
+            assert_eq!(is_protected(root, Path::new(path)), expected, "{path}");
+        }
+    }
+}

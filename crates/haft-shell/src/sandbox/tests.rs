@@ -1,0 +1,391 @@
+//! The sandbox from inside: what a command tries, and what it gets.
+#![expect(clippy::disallowed_methods, reason = "a sandbox is tried with processes")]
+
+use std::{
+    fs,
+    io::Write,
+    net::TcpListener,
+    os::unix::{fs::symlink, process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::*;
+
+/// A workspace with a repository, something secret, and a place outside.
+struct Scene {
+    root: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let scene = Scene { root, _directory: directory };
+        for (path, text) in [
+            ("ws/a.txt", "inside"),
+            ("ws/secrets/key", "SECRET"),
+            ("ws/.git/config", "[core]"),
+            ("ws/.git/HEAD", "ref: refs/heads/main"),
+            ("ws/sub/r/.git/config", "[core]"),
+            ("out/b.txt", "outside"),
+        ] {
+            fs::create_dir_all(scene.path(path).parent().unwrap()).unwrap();
+            fs::write(scene.path(path), text).unwrap();
+        }
+        scene
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn confinement(&self) -> Confinement {
+        Confinement {
+            write: vec![self.path("ws")],
+            deny_read: vec![self.path("ws/secrets")],
+            ..Confinement::at(self.path("ws"))
+        }
+    }
+
+    /// Runs a script with `$OUT` outside.
+    fn run(&self, script: &str) -> Output {
+        run(&self.confinement(), &Support::here(), script, &self.path("out"))
+    }
+
+    #[track_caller]
+    fn check(&self, script: &str, expected: &str) {
+        let output = self.run(script);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{script}: {said}");
+    }
+
+    /// All names in a directory.
+    fn names(&self, path: &str) -> Vec<String> {
+        let names = fs::read_dir(self.path(path))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+fn run(confinement: &Confinement, support: &Support, script: &str, out: &Path) -> Output {
+    let (mut command, mut guard) = ready(confinement, support, script);
+    command.env("OUT", out).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|err| guard.explain(err)).unwrap();
+    guard.started().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn ready(confinement: &Confinement, support: &Support, script: &str) -> (Command, Guard) {
+    let mut command = Command::new("bash");
+    command.args(["-c", script]);
+    let guard = confinement.prepare_with(support).unwrap().apply(&mut command).unwrap();
+    (command, guard)
+}
+
+/// Why the machine cannot show what namespaces do; then there is nothing to test.
+fn lacks_namespaces() -> bool {
+    let lacking = Support::here().namespaces;
+    if let Err(why) = &lacking {
+        println!("skipped: {why}");
+    }
+    lacking.is_err()
+}
+
+macro_rules! needs_namespaces {
+    () => {
+        if lacks_namespaces() {
+            return;
+        }
+    };
+}
+
+#[test]
+fn what_may_be_changed_can_be_and_the_rest_cannot() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    scene.check("echo x > new && cat new && rm new", "x");
+    scene.check("mkdir d && mv a.txt d/ && cat d/a.txt && mv d/a.txt .", "inside");
+    for attempt in [
+        "echo x > $OUT/b.txt",
+        "rm -f $OUT/b.txt",
+        "ln -s $OUT/b.txt l && echo x > l",
+        "ln $OUT/b.txt h",
+        "chmod 600 $OUT/b.txt",
+        "touch -d 2001-01-01 $OUT/b.txt",
+        "echo x > /proc/self/root$OUT/b.txt",
+        "mv $OUT $OUT.moved",
+    ] {
+        scene.check(&format!("({attempt}) 2>/dev/null && echo done"), "");
+    }
+    assert_eq!(fs::read_to_string(scene.path("out/b.txt")).unwrap(), "outside");
+}
+
+#[test]
+fn a_denied_file_cannot_be_read_through_a_link_or_after_a_move() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    for attempt in [
+        "cat secrets/key",
+        "ln -s secrets s && cat s/key",
+        "cat /proc/self/root$PWD/secrets/key",
+        "cat sub/../secrets/key",
+        "mv secrets s2; cat s2/key",
+        "cp -r secrets s3; cat s3/key",
+        "chmod 700 secrets; cat secrets/key",
+        "ls secrets",
+    ] {
+        scene.check(&format!("({attempt}) 2>/dev/null"), "");
+    }
+}
+
+#[test]
+fn names_that_are_code_are_not_changed_made_or_moved_away() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    for attempt in [
+        "echo x >> .git/config",
+        "echo x > .git/hooks/pre-commit",
+        "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit",
+        "mv .git g2",
+        "mv sub s2",
+        "echo x >> sub/r/.git/config",
+        "rm -rf sub/r/.git; test ! -e sub/r/.git",
+        "echo x > haft.toml",
+        "ln a.txt .mcp.json",
+        "ln -s a.txt .mcp.json",
+        "mv a.txt .mcp.json",
+        "cp a.txt .envrc",
+        "mkdir .claude",
+        "rm -f .vscode && mkdir .vscode",
+        "echo ../evil > .git/commondir; false",
+    ] {
+        scene.check(&format!("({attempt}) >/dev/null 2>&1 && echo done"), "");
+    }
+    assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
+    assert_eq!(scene.names("ws/.git"), ["HEAD", "config"]);
+}
+
+#[test]
+fn version_control_works_and_sees_nothing_of_the_sandbox() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    fs::remove_dir_all(scene.path("ws/.git")).unwrap();
+    fs::remove_dir_all(scene.path("ws/sub")).unwrap();
+    scene.check("git init -q . && git config user.name a && git config user.email b", "");
+    fs::remove_dir_all(scene.path("ws/.git/hooks")).unwrap();
+    scene
+        .check("git add a.txt && git commit -qm first && git status --short && git log --format=%s", "first");
+}
+
+#[test]
+fn a_protected_name_that_is_a_link_stays_that_link() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    fs::create_dir(scene.path("ws/shared")).unwrap();
+    symlink("shared", scene.path("ws/.vscode")).unwrap();
+    scene.check("(rm .vscode; mkdir .vscode; echo x > .vscode/tasks.json) 2>/dev/null; echo ran", "ran");
+    assert_eq!(fs::read_link(scene.path("ws/.vscode")).unwrap(), Path::new("shared"));
+    assert!(scene.names("ws/shared").is_empty());
+}
+
+#[test]
+fn temporary_files_are_private_and_what_was_there_is_as_it_was() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    scene.check("f=$(mktemp) && echo x > $f && cat $f", "x");
+    scene.check(
+        "echo x > /tmp/haft-test-private && cat /tmp/haft-test-private && cat $OUT/b.txt",
+        "x\noutside",
+    );
+    assert!(!Path::new("/tmp/haft-test-private").exists());
+}
+
+#[test]
+fn other_processes_and_our_variables_are_not_there() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let own = std::process::id();
+    scene.check(&format!("kill -0 {own} 2>/dev/null && test -e /proc/{own} && echo seen"), "");
+    // The test's own variables are what process 1 was started with.
+    scene.check("cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c ^CARGO_MANIFEST_DIR=", "0");
+    scene.check("tr -d '\\0' < /proc/1/cmdline", "");
+    scene.check("grep -c . /proc/1/environ /proc/1/maps 2>/dev/null; ls /proc/1/fd 2>/dev/null", "");
+}
+
+#[test]
+fn descriptors_of_ours_are_not_inherited() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    // The last one is the directory that `ls` reads.
+    scene.check("exec ls /proc/self/fd", "0\n1\n2\n3");
+}
+
+#[test]
+fn no_privilege_is_left() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let script =
+        "grep -E '^(CapEff|CapPrm|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status | tr -d ' \\t\\n'";
+    let none = "0000000000000000";
+    let expected = format!("CapPrm:{none}CapEff:{none}CapBnd:{none}CapAmb:{none}NoNewPrivs:1Seccomp:2");
+    scene.check(script, &expected);
+    scene.check("unshare -Ur true 2>/dev/null && echo done", "");
+}
+
+#[test]
+fn nobody_is_reached_but_oneself() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    scene.check(&format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo reached"), "");
+    scene.check("grep -c lo: /proc/net/dev; tail -n +3 /proc/net/dev | wc -l", "1\n1");
+}
+
+#[test]
+fn allowed_hosts_are_reached_through_the_proxy_and_others_are_told() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    thread::spawn(move || server.accept().map(|(mut stream, _)| stream.write_all(b"hello")));
+    let confinement =
+        Confinement { network: Network::Hosts(vec!["127.0.0.1".to_owned()]), ..scene.confinement() };
+    let ask = |host: &str| {
+        format!(
+            "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3; exec 3<&-"
+        )
+    };
+    let script = format!("echo $https_proxy; {}; {}", ask("127.0.0.1"), ask("example.com"));
+    let (mut command, mut guard) = ready(&confinement, &Support::here(), &script);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    guard.started().unwrap();
+    let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert!(
+        output.starts_with("http://127.0.0.1:3128\nHTTP/1.1 200") && output.contains("hello"),
+        "{output}"
+    );
+    assert!(output.contains("403 Forbidden"), "{output}");
+    assert_eq!(guard.blocked(&[]), [Blocked::Host("example.com".to_owned())]);
+}
+
+#[test]
+fn the_end_of_the_command_is_passed_out_as_it_was() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    assert_eq!(scene.run("exit 7").status.code(), Some(7));
+    assert_eq!(scene.run("kill -TERM $$").status.signal(), Some(libc::SIGTERM));
+    assert_eq!(scene.run("(sleep 100 &) ; exit 0").status.code(), Some(0));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_of_the_start() {
+    let scene = Scene::new();
+    let mut command = Command::new("/no/such/program");
+    let guard = scene.confinement().prepare().unwrap().apply(&mut command).unwrap();
+    let err = guard.explain(command.spawn().unwrap_err());
+    assert_eq!(err.to_string(), "the program could not be started: No such file or directory (os error 2)");
+    drop((guard, command));
+    assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
+}
+
+#[test]
+fn a_signal_to_the_process_reaches_the_command() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let (mut command, mut guard) = ready(
+        &scene.confinement(),
+        &Support::here(),
+        "trap 'echo got; exit 3' TERM; echo ready; sleep 100 & wait",
+    );
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    guard.started().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut heard = [0; 6];
+    io::Read::read_exact(&mut output, &mut heard).unwrap();
+    sys::kill(child.id() as i32, libc::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn without_its_guard_a_command_ends_and_nothing_stays() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let (mut command, guard) =
+        ready(&scene.confinement(), &Support::here(), "(trap '' TERM HUP; sleep 100 & sleep 100)");
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    drop(guard);
+    let start = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(30) && status.signal() == Some(libc::SIGKILL), "{status}");
+    drop(command);
+    assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
+}
+
+#[test]
+fn several_commands_share_a_workspace() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let script = "for i in 1 2 3 4 5; do (echo x > haft.toml) 2>/dev/null && echo made; done; true";
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..5).for_each(|_| scene.check(script, "")));
+        }
+    });
+    assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
+}
+
+#[test]
+fn limits_hold() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let limits = Limits { file_size: Some(1 << 20), open_files: Some(64), ..Limits::default() };
+    let confinement = Confinement { limits, ..scene.confinement() };
+    let script = "ulimit -n; ulimit -c; head -c 2000000 /dev/zero > big 2>/dev/null; wc -c < big";
+    let output = run(&confinement, &Support::here(), script, &scene.path("out"));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "64\n0\n1048576\n");
+}
+
+#[test]
+fn without_namespaces_landlock_and_the_filter_hold_what_they_can_and_the_level_says_the_rest() {
+    let scene = Scene::new();
+    let support = Support { namespaces: Err("none for this test".to_owned()), ..Support::here() };
+    if support.landlock.is_none() {
+        println!("skipped: there is no Landlock");
+        return;
+    }
+    let confinement = Confinement { deny_read: vec![scene.path("out")], ..scene.confinement() };
+    let script =
+        "echo x > new; cat new; cat $OUT/b.txt; (exec 3<>/dev/udp/127.0.0.1/9) && echo reached; true";
+    let output = run(&confinement, &support, script, &scene.path("out"));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\n");
+    let level = Level::of(&support, &Network::Off);
+    assert!(level.to_string().starts_with("reduced: no namespaces, Landlock"), "{level}");
+    let required = Confinement { required: true, ..confinement }.prepare_with(&support).unwrap_err();
+    assert!(required.to_string().contains("none for this test"), "{required}");
+}
+
+#[test]
+fn a_policy_that_cannot_be_kept_is_refused() {
+    let scene = Scene::new();
+    let base = scene.confinement();
+    for (confinement, expected) in [
+        (Confinement { write: vec!["/".into()], ..base.clone() }, "whole file system"),
+        (Confinement { write: vec!["/proc/self".into()], ..base.clone() }, "the kernel's"),
+        (Confinement { write: vec![scene.path("none")], ..base.clone() }, "No such file"),
+        (Confinement { deny_read: vec!["/".into()], ..base.clone() }, "nothing could run"),
+        (Confinement { deny_read: vec![scene.path("ws")], ..base.clone() }, "which may not be read"),
+        (Confinement { cwd: scene.path("none"), ..base.clone() }, "cannot enter"),
+        (Confinement { network: Network::Hosts(vec!["http://a.com".into()]), ..base.clone() }, "is no host"),
+    ] {
+        let err = confinement.prepare().unwrap_err().to_string();
+        assert!(err.contains(expected), "{err}");
+    }
+}

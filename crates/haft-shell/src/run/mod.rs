@@ -10,6 +10,7 @@
 //! told about it.
 
 mod launch; //   what is to run, and how
+mod confined; // the sandbox around it
 mod bash; //     a command for bash, and where it leaves off
 mod start; //    the child, from fork to exec
 mod process; //  the running thing, as its owner sees it
@@ -23,6 +24,7 @@ mod window; //   the beginning and the end of a stream
 mod tests;
 
 pub use bash::{LONGEST_COMMAND, inherited};
+pub use confined::confined;
 pub use ended::{Ended, Status, Stopped, signal_name};
 pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};
 pub use output::{Cut, Output, Piece};

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, io, time::Duration};
 
-use haft_shell::run::{Confine, Launch, Process, Unfenced, inherited};
+use haft_shell::{
+    run::{Confine, Launch, Process, Unfenced, confined, inherited},
+    sandbox::{Confinement, Network},
+};
 use haft_tool::{Cx, Fault, Grant, Refusal, SessionFacts};
 
 use super::{BashInput, BashOptions, LONGEST};
@@ -22,7 +25,7 @@ pub(super) async fn launch(
     launch.room.most = options.most_output;
     let keeper = cx.keeper();
     launch.spill = Some(Box::new(move || keeper.begin()));
-    launch.fence = confine(grant)?;
+    launch.fence = confine(grant, session)?;
     cx.blocking(move || launch.start().map_err(cannot_run)).await
 }
 
@@ -38,13 +41,23 @@ fn cannot_run(err: io::Error) -> Fault {
 }
 
 /// The one place where a grant becomes a fence.
-fn confine(grant: &Grant) -> Result<Confine, Fault> {
-    if grant.required {
-        let message =
-            "the settings require a sandbox (sandbox.required), and there is none here; nothing was run";
-        return Err(Fault::denied(Refusal::Sandbox, message));
+pub(crate) fn confine(grant: &Grant, session: &SessionFacts) -> Result<Confine, Fault> {
+    if !grant.confined {
+        return Ok(Box::new(|_| Ok(Box::new(Unfenced))));
     }
-    Ok(Box::new(|_| Ok(Box::new(Unfenced))))
+    let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
+    let confinement = Confinement {
+        write: grant.write.clone(),
+        deny_read: grant.deny_read.clone(),
+        network,
+        required: grant.required,
+        home: session.home.clone(),
+        ..Confinement::at(&session.cwd)
+    };
+    confined(&confinement).map_err(|err| {
+        let message = format!("there is no sandbox for this: {err}; nothing was run");
+        Fault::denied(Refusal::Sandbox, message).with_source(err)
+    })
 }
 
 /// What a command finds around it: no pager, no questions, a terminal's name only where there is one.

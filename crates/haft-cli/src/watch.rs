@@ -128,6 +128,9 @@ impl Teller<'_> {
             Event::Retrying { call, attempt, delay, reason } => self
                 .talk
                 .detail(|| plain(format!("{call}  attempt {attempt} in {} ms: {reason}", delay.as_millis()))),
+            Event::TaskStarted { id, description } => {
+                self.talk.detail(|| plain(format!("{id}  goes on: {description}")));
+            }
             Event::Finished(result) => self.talk.detail(|| {
                 let outcome = match &result.fault {
                     Some(fault) => format!("{:?}", fault.kind),

@@ -80,6 +80,9 @@ pub(crate) fn event(event: &Event) -> Value {
             "delay_ms": u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             "reason": reason,
         }),
+        Event::TaskStarted { id, description } => {
+            json!({ "type": "task_started", "task": id, "description": description })
+        }
         Event::Finished(finished) => {
             json!({ "type": "finished", "call": finished.call, "result": result(finished) })
         }

@@ -17,6 +17,7 @@ use super::{
     Session,
     files::{DeclaredFiles, Gate},
     grant::{Declared, grant},
+    tasks::CallTasks,
 };
 use crate::{
     pool::Entry,
@@ -98,6 +99,6 @@ impl Host for CallHost {
         grant(&self.session, &self.entry, &declared, self.token())
     }
     fn tasks(&self) -> Arc<dyn Tasks> {
-        self.session.task_list().clone()
+        Arc::new(CallTasks { list: self.session.task_list().clone(), events: self.events.clone() })
     }
 }

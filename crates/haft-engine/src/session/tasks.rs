@@ -9,6 +9,8 @@ use std::{
 
 use haft_tool::{Fault, Task, TaskState, Tasks};
 
+use crate::turn::{Event, Events};
+
 /// More than anybody can keep an eye on.
 const MOST_RUNNING: usize = 32;
 
@@ -122,6 +124,37 @@ impl Tasks for TaskList {
         if let Some(entry) = self.lock().entry(id) {
             entry.seen = up_to;
         }
+    }
+}
+
+/// The session's tasks as one call sees them: whoever watches the call is told of what it leaves going on.
+pub(super) struct CallTasks {
+    pub(super) list: Arc<TaskList>,
+    pub(super) events: Events,
+}
+
+impl Tasks for CallTasks {
+    fn add(&self, task: Arc<dyn Task>) -> Result<String, Fault> {
+        let description = task.describe();
+        let id = self.list.add(task)?;
+        self.events.send(|| Event::TaskStarted { id: id.clone(), description });
+        Ok(id)
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<dyn Task>> {
+        self.list.find(id)
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.list.ids()
+    }
+
+    fn seen(&self, id: &str) -> u64 {
+        self.list.seen(id)
+    }
+
+    fn see(&self, id: &str, up_to: u64) {
+        self.list.see(id, up_to);
     }
 }
 

@@ -69,6 +69,13 @@ pub enum Event {
         /// What went wrong.
         reason: String,
     },
+    /// Something goes on after its call. The session knows what becomes of it ([`Session::tasks`](crate::Session::tasks)).
+    TaskStarted {
+        /// By which id it is known.
+        id: String,
+        /// What it is, in one line.
+        description: String,
+    },
     /// It has its result. The budget of the turn may still shorten what the model gets of it.
     Finished(Arc<ToolResult>),
 }

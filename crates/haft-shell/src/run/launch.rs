@@ -22,6 +22,9 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     /// Variables that it has in any case.
     pub set: Vec<(OsString, OsString)>,
+    /// Whether what it writes to stderr is kept by itself ([`Process::with_errors`]). The order between the two is lost
+    /// then. A terminal has only one.
+    pub apart: bool,
     /// Whether its output is a terminal. Its input never is: whoever asks gets an end of file.
     pub pty: bool,
     /// How long it may take.
@@ -103,6 +106,7 @@ impl Launch {
             cwd: cwd.into(),
             env: Vec::new(),
             set: Vec::new(),
+            apart: false,
             pty: false,
             time_limit: None,
             grace: Duration::from_secs(2),

@@ -46,12 +46,20 @@ pub(super) struct Terms {
     pub(super) grace: Duration,
 }
 
+/// Where something was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Both together, or stdout.
+    Output,
+    Errors,
+}
+
 pub(super) struct Listener {
     child: Child,
     /// Readable when the child has ended.
     end: OwnedFd,
-    /// What it writes; none when all of it has come.
-    output: Option<File>,
+    /// What it writes; without those of which all has come.
+    outputs: Vec<(Stream, File)>,
     tree: Tree,
     whereabouts: Option<Whereabouts>,
     fence: Box<dyn Fence>,
@@ -72,11 +80,15 @@ enum Phase {
 
 impl Listener {
     pub(super) fn new(started: Started, shared: Arc<Shared>, terms: Terms) -> io::Result<Listener> {
-        let Started { child, output, tree, whereabouts, fence } = started;
+        let Started { child, output, errors, tree, whereabouts, fence } = started;
+        let mut outputs = vec![(Stream::Output, nonblocking(output)?)];
+        if let Some(errors) = errors {
+            outputs.push((Stream::Errors, nonblocking(errors)?));
+        }
         let pid = Pid::from_raw(child.id() as i32).ok_or(ErrorKind::NotFound)?;
         Ok(Listener {
             end: pidfd_open(pid, PidfdFlags::empty())?,
-            output: Some(nonblocking(output)?),
+            outputs,
             child,
             tree,
             whereabouts,
@@ -152,24 +164,26 @@ impl Listener {
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let mut watched =
             vec![PollFd::new(&self.end, PollFlags::IN), PollFd::new(self.shared.wake(), PollFlags::IN)];
-        watched.extend(self.output.as_ref().map(|output| PollFd::new(output, PollFlags::IN)));
+        watched.extend(self.outputs.iter().map(|(_, output)| PollFd::new(output, PollFlags::IN)));
         // Interrupted or not: whoever called looks at everything.
         let _ = poll(&mut watched, left.as_ref());
     }
 
-    /// Reads what is there, at most a gulp.
+    /// Reads what is there, at most a gulp of each stream.
     fn read(&mut self) {
-        let Some(output) = &mut self.output else { return };
-        match output.read(&mut self.buffer) {
-            // A terminal that nobody holds any more says so by an error.
-            Ok(0) => self.output = None,
+        let mut fits = true;
+        let (shared, buffer) = (&self.shared, &mut self.buffer);
+        self.outputs.retain_mut(|(stream, output)| match output.read(buffer) {
+            Ok(0) => false,
             Ok(count) => {
-                if !self.shared.wrote(&self.buffer[..count]) {
-                    self.stop(Stopped::WroteTooMuch);
-                }
+                fits &= shared.wrote(*stream, &buffer[..count]);
+                true
             }
-            Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(_) => self.output = None,
+            // A terminal that nobody holds any more says so by another error.
+            Err(err) => matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        });
+        if !fits {
+            self.stop(Stopped::WroteTooMuch);
         }
     }
 
@@ -223,14 +237,14 @@ impl Listener {
         for _ in 0..MOST_GULPS {
             let before = self.shared.written();
             self.read();
-            if self.output.is_none() || self.shared.written() == before {
+            if self.outputs.is_empty() || self.shared.written() == before {
                 return;
             }
         }
     }
 
     fn finish(mut self, left_running: usize) {
-        self.output = None;
+        self.outputs.clear();
         let facts = self.shared.facts(|output| self.fence.facts(output));
         let status = self.child.wait().map_or(Status::Unknown, Status::from);
         self.shared.ended(Ended {

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::{
     Ended, Launch, Output, Status, Stopped,
-    listen::{Listener, Terms},
+    listen::{Listener, Stream, Terms},
     start::start,
 };
 
@@ -34,6 +34,8 @@ pub(super) struct Shared {
 
 struct State {
     output: Output,
+    /// Stderr, where it is kept by itself.
+    errors: Output,
     ended: Option<Ended>,
 }
 
@@ -49,10 +51,11 @@ impl Process {
     pub(super) fn start(mut launch: Launch) -> io::Result<Process> {
         let began = Instant::now();
         let output = Output::new(&launch.room, launch.spill.take());
+        let errors = Output::new(&launch.room, None);
         let terms = Terms { began, grace: launch.grace };
         let until = launch.time_limit.and_then(|limit| began.checked_add(limit));
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { output, ended: None }),
+            state: Mutex::new(State { output, errors, ended: None }),
             changes: watch::Sender::new(0),
             orders: Mutex::new(Orders { stop: false, until }),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -79,6 +82,11 @@ impl Process {
     /// Looks at what it wrote so far.
     pub fn with_output<T>(&self, look: impl FnOnce(&Output) -> T) -> T {
         look(&self.0.lock().output)
+    }
+
+    /// Looks at what it wrote to stderr so far, where that is kept by itself. Its middle is not kept if it is long.
+    pub fn with_errors<T>(&self, look: impl FnOnce(&Output) -> T) -> T {
+        look(&self.0.lock().errors)
     }
 
     /// How it ended, if it has.
@@ -150,23 +158,33 @@ impl Shared {
     }
 
     /// Takes what the process wrote. Says no when it is too much.
-    pub(super) fn wrote(&self, bytes: &[u8]) -> bool {
-        let fits = self.lock().output.push(bytes);
+    pub(super) fn wrote(&self, stream: Stream, bytes: &[u8]) -> bool {
+        let mut state = self.lock();
+        let fits = match stream {
+            Stream::Output => state.output.push(bytes),
+            Stream::Errors => state.errors.push(bytes),
+        };
+        drop(state);
         self.tell();
         fits
     }
 
     /// How much it wrote.
     pub(super) fn written(&self) -> u64 {
-        self.lock().output.bytes()
+        let state = self.lock();
+        state.output.bytes() + state.errors.bytes()
     }
 
     /// No more is written; what does the fence say about it?
     pub(super) fn facts(&self, ask: impl FnOnce(&[u8]) -> Vec<String>) -> Vec<String> {
         let mut state = self.lock();
         state.output.finish();
-        let (mut shown, _, tail) = state.output.raw();
-        shown.extend(tail);
+        state.errors.finish();
+        let mut shown = Vec::new();
+        for (head, _, tail) in [state.output.raw(), state.errors.raw()] {
+            shown.extend(head);
+            shown.extend(tail);
+        }
         drop(state);
         ask(&shown)
     }

@@ -30,8 +30,9 @@ pub const PASSED: [RawFd; 2] = [221, 222];
 /// A process that has just been started.
 pub(super) struct Started {
     pub(super) child: Child,
-    /// What it writes, both streams as they come.
+    /// What it writes: both streams as they come, or stderr by itself.
     pub(super) output: OwnedFd,
+    pub(super) errors: Option<OwnedFd>,
     pub(super) tree: Tree,
     pub(super) whereabouts: Option<Whereabouts>,
     pub(super) fence: Box<dyn Fence>,
@@ -41,7 +42,11 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
     let mut tree = Tree::new();
     let whereabouts = if launch.tells_directory { Some(Whereabouts::new()?) } else { None };
     let (output, written) = if launch.pty { terminal()? } else { channel()? };
-    let mut command = command(&launch, written)?;
+    let (errors, errors_written) = match launch.apart && !launch.pty {
+        true => channel().map(|(read, write)| (Some(read), write))?,
+        false => (None, written.try_clone()?),
+    };
+    let mut command = command(&launch, written, errors_written);
     // Before the fence and after it: a fence may fork, and everything must be in one group; it may close descriptors.
     before_exec(&mut command, || lead_a_session().and_then(|()| leave_descriptors_behind()));
     let mut fence = (launch.fence)(&mut command)?;
@@ -57,11 +62,11 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
     if let Some(leader) = Pid::from_raw(child.id() as i32) {
         tree.begins_with(leader);
     }
-    Ok(Started { child, output, tree, whereabouts, fence })
+    Ok(Started { child, output, errors, tree, whereabouts, fence })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
-fn command(launch: &Launch, written: OwnedFd) -> io::Result<Command> {
+fn command(launch: &Launch, written: OwnedFd, errors: OwnedFd) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
@@ -69,9 +74,9 @@ fn command(launch: &Launch, written: OwnedFd) -> io::Result<Command> {
         .env_clear()
         .envs(launch.env.iter().cloned())
         .stdin(Stdio::null())
-        .stdout(written.try_clone()?)
-        .stderr(written);
-    Ok(command)
+        .stdout(written)
+        .stderr(errors);
+    command
 }
 
 /// Our copies of the child's ends go with the command: an end of file must be seen.

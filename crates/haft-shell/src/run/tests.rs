@@ -49,6 +49,19 @@ async fn both_streams_come_in_the_order_of_writing() {
 }
 
 #[tokio::test]
+async fn stderr_can_be_kept_by_itself() {
+    let mut launch = bash("echo out; echo err >&2; echo more");
+    launch.apart = true;
+    let process = launch.start().unwrap();
+    process.ended().await;
+    let read = |output: &Output| output.text().head;
+    assert_eq!(
+        (process.with_output(read), process.with_errors(read)),
+        ("out\nmore\n".into(), "err\n".into())
+    );
+}
+
+#[tokio::test]
 async fn the_text_runs_as_it_is() {
     let (_, text) = run(bash("echo $0 $# \"$LINENO\" ${BASH_ENV-unset} $-\nset -x; echo 'it''s'")).await;
     assert_eq!(text, "/bin/bash 0 1 unset hBc\n+ echo its\nits\n");

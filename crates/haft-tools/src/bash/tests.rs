@@ -207,6 +207,25 @@ fn a_background_server_is_waited_for_by_a_pattern() {
 }
 
 #[test]
+fn whoever_watches_is_told_of_a_task() {
+    let shell = Shell::new();
+    let told = shell.runtime.block_on(async {
+        let mut turn = shell.session.live_turn();
+        let input = json!({ "command": "sleep 1000", "background": true });
+        turn.push(Call::new("1", "Bash", input)).unwrap();
+        turn.close();
+        let mut told = None;
+        while let Some(event) = turn.next().await {
+            if let Event::TaskStarted { id, description } = event {
+                told = Some((id, description));
+            }
+        }
+        told
+    });
+    assert_eq!(told, Some(("task-1".to_owned(), "sleep 1000".to_owned())));
+}
+
+#[test]
 fn a_task_that_ends_says_how() {
     let shell = Shell::new();
     shell.call("Bash", json!({ "command": "sleep 0.1; echo done; exit 4", "background": true }));

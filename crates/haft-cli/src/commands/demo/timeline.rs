@@ -42,7 +42,10 @@ impl Timeline {
                     track.finished = now;
                 }
             }
-            Event::Refused { .. } | Event::Progress { .. } | Event::Retrying { .. } => {}
+            Event::Refused { .. }
+            | Event::Progress { .. }
+            | Event::Retrying { .. }
+            | Event::TaskStarted { .. } => {}
         }
     }
 

@@ -353,7 +353,7 @@ fn what_is_told_does_not_outgrow_the_command() {
         format!("sed '{}'", "w a\n".repeat(10_000)),
     ] {
         let told = format!("{:?}", facts(&command)).len();
-        assert!(told < 60 * command.len(), "{told} bytes about {}", &command[..20]);
+        assert!(told < 200 * command.len(), "{told} bytes about {}", &command[..20]);
     }
 }
 

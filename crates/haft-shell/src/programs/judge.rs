@@ -5,9 +5,9 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, Run, Touch, below, database, host,
-    table::{Entry, Kind, Meaning, Value, entry},
-    walk::{Walk, may_be_several, walk, walk_to_operand},
+    Arg, Facts, Run, Touch, database, host,
+    table::{Entry, Kind, Meaning, Value},
+    walk::{Walk, literal_beginning, may_be_several, walk},
 };
 
 /// A program of the table, or its subcommand, with its words.
@@ -19,120 +19,26 @@ pub(super) struct Case<'a> {
     pub(super) args: &'a [Arg],
 }
 
-/// The facts about a program with this name, if the table has it.
-pub(super) fn by_name(name: &str, argv: &[Arg]) -> Option<Facts> {
-    let entry = entry(name)?;
-    let case = Case { name, entry, args: argv.get(1..)? };
-    Some(if prints_only(&case) { Facts::of(Class::ReadOnly) } else { descend(&case, &argv[..1]) })
-}
-
-/// `sort --help` and `cargo --version` print something about the program, whatever else it could do.
-fn prints_only(case: &Case<'_>) -> bool {
-    let [Arg::Known(only)] = case.args else { return false };
-    let habits = &case.entry.habits;
-    let informs = matches!(only.as_str(), "--help" | "--version");
-    let gnu = informs && !(habits.exact || habits.open || habits.sub || habits.single);
-    let listed =
-        |option: &&super::table::Opt| option.name == *only && option.means.contains(&Meaning::Prints);
-    gnu || case.entry.options.iter().any(|option| listed(&option))
-}
-
-/// Finds the subcommand, if there are any: `git -C x stash list` is `git stash list` with something before it.
-fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
-    if !case.entry.habits.sub {
-        return match case.args.first() {
-            Some(Arg::Known(word)) => match sub_case(case, word) {
-                Some((name, entry)) => {
-                    let deeper = Case { name: &name, entry, args: &case.args[1..] };
-                    descend(&deeper, &[spelt, &case.args[..1]].concat())
-                }
-                None => judge(case),
-            },
-            _ => judge(case),
-        };
-    }
-    let before = before_subcommand(case);
-    let Some(at) = before.first_operand else { return judge(case) };
-    let Some((name, entry)) = known(&case.args[at]).and_then(|word| sub_case(case, word)) else {
-        return no_such_subcommand(case, &before, at, spelt);
-    };
-    let deeper = Case { name: &name, entry, args: &case.args[at + 1..] };
-    let spelling = [spelt, &case.args[at..=at]].concat();
-    let mut facts = descend(&deeper, &spelling);
-    add_what_stands_before(&mut facts, case, &before, &spelling, &case.args[at + 1..]);
-    facts
-}
-
-fn known(arg: &Arg) -> Option<&str> {
-    match arg {
-        Arg::Known(text) => Some(text),
-        _ => None,
+/// The facts about it.
+pub(super) fn judge(case: &Case<'_>) -> Facts {
+    match case.entry.special {
+        Some(special) => special.judge(case),
+        None => plain(case),
     }
 }
 
-fn sub_case(case: &Case<'_>, word: &str) -> Option<(String, &'static Entry)> {
-    let name = format!("{} {word}", case.name);
-    entry(&name).map(|entry| (name, entry))
-}
-
-/// The options that stand before the subcommand.
-fn before_subcommand<'a>(case: &Case<'a>) -> Walk<'a> {
-    let mut before = walk_to_operand(case.entry, case.name, case.args);
-    if before.first_operand.is_some_and(|at| known(&case.args[at]).is_none()) {
-        before.doubt = Some(format!("the subcommand of `{}` is not known", case.name));
-    }
-    before
-}
-
-/// A subcommand that the table does not have: only a rule may allow it.
-fn no_such_subcommand(case: &Case<'_>, before: &Walk<'_>, at: usize, spelt: &[Arg]) -> Facts {
-    let listed = !case.entry.operands.first.is_empty() || case.entry.operands.many.is_some();
-    let mut facts = if listed { judge(case) } else { Facts::of(case.entry.class.max(Class::Write)) };
-    let spelling = [spelt, &case.args[at..=at]].concat();
-    add_what_stands_before(&mut facts, case, before, &spelling, &case.args[at + 1..]);
-    facts
-}
-
-fn add_what_stands_before(
-    facts: &mut Facts,
-    case: &Case<'_>,
-    before: &Walk<'_>,
-    spelt: &[Arg],
-    rest: &[Arg],
-) {
-    if let Some(doubt) = &before.doubt {
-        facts.doubt(doubt.clone());
-    }
-    let Some(at) = before.first_operand.filter(|at| *at > 0) else { return };
-    // Each `-C` is relative to the one before it.
-    let mut places = before.values_of(&["-C"]).cloned();
-    if let Some(place) = places.next().map(|first| places.fold(first, |outer, inner| below(&outer, &inner))) {
-        facts.move_to(&place);
-        facts.touch(&place, Access::Read);
-    }
-    let case = Case { args: &case.args[..at], ..*case };
-    let mut seen = Judge::new(&case);
-    seen.options(before);
+/// What the options in front of a subcommand add to the facts about that.
+pub(super) fn add_options(facts: &mut Facts, case: &Case<'_>, walk: &Walk<'_>) {
+    let mut seen = Judge::new(case);
+    seen.options(walk);
     facts.raise(seen.raised);
     facts.touches.append(&mut seen.facts.touches);
     facts.hosts.extend(seen.contacted.drain(..).map(|host| (host, Access::Write)));
     if !facts.hosts.is_empty() {
         facts.raise(Class::Write);
     }
-    if let Some(doubt) = seen.facts.doubt {
+    if let Some(doubt) = walk.doubt.clone().or(seen.facts.doubt) {
         facts.doubt(doubt);
-    }
-    // A subcommand below has its own spelling, which is nearer to the rule.
-    let spelling: Vec<Arg> = spelt.iter().chain(rest).cloned().collect();
-    if !facts.spellings.contains(&spelling) {
-        facts.spellings.push(spelling);
-    }
-}
-
-fn judge(case: &Case<'_>) -> Facts {
-    match case.entry.special {
-        Some(special) => special.judge(case),
-        None => plain(case),
     }
 }
 
@@ -440,7 +346,7 @@ fn is(arg: &Arg, text: &str) -> bool {
 fn begins(arg: &Arg, with: &str) -> bool {
     match arg {
         Arg::Known(text) | Arg::Unknown { prefix: text, .. } => text.starts_with(with),
-        Arg::Glob(pattern) => super::walk::literal_beginning(pattern).starts_with(with),
+        Arg::Glob(pattern) => literal_beginning(pattern).starts_with(with),
     }
 }
 
@@ -449,6 +355,6 @@ fn begins_unknown(arg: &Arg) -> bool {
     match arg {
         Arg::Known(_) => false,
         Arg::Unknown { prefix, .. } => prefix.is_empty() || may_be_several(arg),
-        Arg::Glob(pattern) => super::walk::literal_beginning(pattern).is_empty(),
+        Arg::Glob(pattern) => literal_beginning(pattern).is_empty(),
     }
 }

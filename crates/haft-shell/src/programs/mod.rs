@@ -5,13 +5,14 @@
 //!
 //! To check what is said of a program, read `table.txt`; what it cannot say is in `special/`, a file per family.
 
-mod table; //     what is known of each program
-mod walk; //      its words → options and operands
-mod judge; //     those → facts
-mod special; //   programs whose words are a language of their own
-mod host; //      which host a word names
-mod database; //  what a statement for a database loses
-mod variables; // which variables change what programs do
+mod table; //      what is known of each program
+mod subcommand; // which entry of it this is
+mod walk; //       its words → options and operands
+mod judge; //      those → facts
+mod special; //    programs whose words are a language of their own
+mod host; //       which host a word names
+mod database; //   what a statement for a database loses
+mod variables; //  which variables change what programs do
 
 use haft_tool::{Access, Class};
 
@@ -35,108 +36,6 @@ pub enum Arg {
         /// Whether it was unquoted.
         splits: bool,
     },
-}
-
-/// What the command with these words does.
-///
-/// A program that the table does not have is [`Class::Write`] without anything else: a rule for it may allow it, nothing
-/// else does. So is one that is named by a path, because its name says nothing about what is there.
-///
-/// ```
-/// use haft_shell::programs::{Arg, look_at};
-///
-/// let argv = ["sort", "-uo", "out.txt", "in.txt"].map(|word| Arg::Known(word.to_owned()));
-/// let facts = look_at(&argv);
-/// assert_eq!(facts.class.to_string(), "write");
-/// assert!(facts.touches.iter().any(|touch| touch.aside), "`sort` is not for writing files");
-/// ```
-#[must_use]
-pub fn look_at(argv: &[Arg]) -> Facts {
-    let Some(Arg::Known(name)) = argv.first() else {
-        let mut facts = Facts::of(Class::Write);
-        facts.doubt("which program runs is not known".to_owned());
-        return facts;
-    };
-    match name.rsplit_once('/') {
-        Some((directory, base)) => by_path(directory, base, argv),
-        None => judge::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)),
-    }
-}
-
-/// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.
-const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
-
-fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
-    let mut spelling = argv.to_vec();
-    spelling[0] = Arg::Known(base.to_owned());
-    let known = if SYSTEM.contains(&directory) { judge::by_name(base, &spelling) } else { None };
-    let mut facts = known.unwrap_or_else(|| Facts::of(Class::Write));
-    facts.raise(Class::Write);
-    facts.transparent = false;
-    facts.spellings.push(spelling);
-    facts
-}
-
-impl Facts {
-    fn of(class: Class) -> Self {
-        Facts {
-            class,
-            transparent: false,
-            touches: Vec::new(),
-            hosts: Vec::new(),
-            runs: Vec::new(),
-            spellings: Vec::new(),
-            doubt: None,
-        }
-    }
-
-    fn raise(&mut self, class: Class) {
-        self.class = self.class.max(class);
-    }
-
-    /// The first doubt is told; one is enough. What is doubtful is never harmless, nor only passed on.
-    fn doubt(&mut self, why: String) {
-        self.raise(Class::Write);
-        self.transparent = false;
-        self.doubt.get_or_insert(why);
-    }
-
-    fn touch(&mut self, path: &Arg, access: Access) {
-        self.touches.push(Touch { path: path.clone(), access, aside: false });
-    }
-
-    fn run(&mut self, argv: Vec<Arg>) {
-        self.runs.push(Run::Command { argv, directory: None });
-    }
-
-    /// All of it happens in this directory: paths are relative to it.
-    fn move_to(&mut self, directory: &Arg) {
-        for touch in &mut self.touches {
-            touch.path = below(directory, &touch.path);
-        }
-        for run in &mut self.runs {
-            if let Run::Command { directory: place, .. } = run {
-                *place =
-                    Some(place.as_ref().map_or_else(|| directory.clone(), |place| below(directory, place)));
-            }
-        }
-    }
-}
-
-/// A path as it is named from outside of the directory.
-fn below(directory: &Arg, path: &Arg) -> Arg {
-    match (directory, path) {
-        (_, Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. })
-            if text.starts_with('/') =>
-        {
-            path.clone()
-        }
-        (Arg::Known(directory), Arg::Known(path)) => Arg::Known(format!("{directory}/{path}")),
-        (Arg::Known(directory), Arg::Unknown { prefix, splits }) if !prefix.is_empty() => {
-            Arg::Unknown { prefix: format!("{directory}/{prefix}"), splits: *splits }
-        }
-        _ => Arg::Unknown { prefix: String::new(), splits: false },
-    }
 }
 
 /// What one command does, as far as it can be known.
@@ -186,4 +85,119 @@ pub enum Run {
     File(Arg),
     /// What comes in for a shell: `bash -s`, `sh` at the end of a pipe.
     Input,
+}
+
+/// What the command with these words does.
+///
+/// A program that the table does not have is [`Class::Write`] without anything else: a rule for it may allow it, nothing
+/// else does. So is one that is named by a path, because its name says nothing about what is there.
+///
+/// ```
+/// use haft_shell::programs::{Arg, look_at};
+///
+/// let argv = ["sort", "-uo", "out.txt", "in.txt"].map(|word| Arg::Known(word.to_owned()));
+/// let facts = look_at(&argv);
+/// assert_eq!(facts.class.to_string(), "write");
+/// assert!(facts.touches.iter().any(|touch| touch.aside), "`sort` is not for writing files");
+/// ```
+#[must_use]
+pub fn look_at(argv: &[Arg]) -> Facts {
+    let Some(Arg::Known(name)) = argv.first() else {
+        let mut facts = Facts::of(Class::Write);
+        facts.doubt("which program runs is not known".to_owned());
+        return facts;
+    };
+    match name.rsplit_once('/') {
+        Some((directory, base)) => by_path(directory, base, argv),
+        None => subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)),
+    }
+}
+
+/// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.
+const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
+
+fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
+    let mut spelling = argv.to_vec();
+    spelling[0] = Arg::Known(base.to_owned());
+    let known = if SYSTEM.contains(&directory) { subcommand::by_name(base, &spelling) } else { None };
+    let mut facts = known.unwrap_or_else(|| Facts::of(Class::Write));
+    facts.raise(Class::Write);
+    facts.transparent = false;
+    facts.spellings.push(spelling);
+    facts
+}
+
+impl Facts {
+    fn of(class: Class) -> Self {
+        Facts {
+            class,
+            transparent: false,
+            touches: Vec::new(),
+            hosts: Vec::new(),
+            runs: Vec::new(),
+            spellings: Vec::new(),
+            doubt: None,
+        }
+    }
+
+    fn raise(&mut self, class: Class) {
+        self.class = self.class.max(class);
+    }
+
+    /// The first doubt is told; one is enough. What is doubtful is never harmless, nor only passed on.
+    fn doubt(&mut self, why: String) {
+        self.raise(Class::Write);
+        self.transparent = false;
+        self.doubt.get_or_insert(why);
+    }
+
+    fn touch(&mut self, path: &Arg, access: Access) {
+        self.touches.push(Touch { path: path.clone(), access, aside: false });
+    }
+
+    fn run(&mut self, argv: Vec<Arg>) {
+        self.runs.push(Run::Command { argv, directory: None });
+    }
+
+    /// All of it happens in this directory: paths are relative to it.
+    fn move_to(&mut self, directory: &Arg) {
+        // A long name before very many paths would grow without bound.
+        let crowded = matches!(directory, Arg::Known(name) if name.len() * self.touches.len() > CROWD);
+        let unknown = Arg::Unknown { prefix: String::new(), splits: false };
+        let directory = if crowded { &unknown } else { directory };
+        for touch in &mut self.touches {
+            touch.path = below(directory, &touch.path);
+        }
+        for run in &mut self.runs {
+            if let Run::Command { directory: place, .. } = run {
+                *place =
+                    Some(place.as_ref().map_or_else(|| directory.clone(), |place| below(directory, place)));
+            }
+        }
+    }
+}
+
+/// How many bytes the names of directories may add to paths.
+const CROWD: usize = 1 << 20;
+
+/// No path that is longer can be opened.
+const LONGEST_PATH: usize = 4096;
+
+/// A path as it is named from outside of the directory.
+fn below(directory: &Arg, path: &Arg) -> Arg {
+    match (directory, path) {
+        (_, Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. })
+            if text.starts_with('/') =>
+        {
+            path.clone()
+        }
+        (Arg::Known(directory), _) if directory.len() > LONGEST_PATH => {
+            Arg::Unknown { prefix: String::new(), splits: false }
+        }
+        (Arg::Known(directory), Arg::Known(path)) => Arg::Known(format!("{directory}/{path}")),
+        (Arg::Known(directory), Arg::Unknown { prefix, splits }) if !prefix.is_empty() => {
+            Arg::Unknown { prefix: format!("{directory}/{prefix}"), splits: *splits }
+        }
+        _ => Arg::Unknown { prefix: String::new(), splits: false },
+    }
 }

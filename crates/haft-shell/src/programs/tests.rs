@@ -338,6 +338,25 @@ fn a_word_that_could_be_an_option_of_a_reader_is_not_harmless() {
     }
 }
 
+#[test]
+fn what_is_told_does_not_outgrow_the_command() {
+    let long = "x".repeat(20_000);
+    let many = " {}".repeat(20_000);
+    for command in [
+        format!("git -C {long} diff{}", " a".repeat(20_000)),
+        format!("git{} diff a", " -C ab".repeat(20_000)),
+        format!("find {long} -exec ls{many} ;"),
+        format!("find{}{}", " a".repeat(10_000), " -delete".repeat(10_000)),
+        format!("unshare{}", " a".repeat(20_000)),
+        format!("tar {}", "f".repeat(20_000)),
+        format!("awk '{}'", ") ".repeat(20_000)),
+        format!("sed '{}'", "w a\n".repeat(10_000)),
+    ] {
+        let told = format!("{:?}", facts(&command)).len();
+        assert!(told < 200 * command.len(), "{told} bytes about {}", &command[..20]);
+    }
+}
+
 /// Words that mean something somewhere.
 fn any_word() -> impl Strategy<Value = Arg> {
     let table: Vec<String> = TABLE.split([' ', ',', '\n', '=', '!', '[']).map(str::to_owned).collect();

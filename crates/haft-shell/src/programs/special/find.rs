@@ -97,7 +97,7 @@ const WITH_TEXT: &[&str] = &[
 const WITH_FILE: &[&str] =
     &["-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-neweram", "-newercm", "-files0-from"];
 
-const LONGEST_PREFIX: usize = 256;
+const LONGEST_PREFIX: usize = 64;
 
 pub(super) fn judge(case: &Case<'_>) -> Facts {
     let mut search = Search { args: case.args, at: 0, roots: Vec::new(), facts: Facts::of(Class::ReadOnly) };

@@ -53,6 +53,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         println!("{}", report.text(&name));
         unsafes += report.count(Worth::Unsafe);
     }
+    sandbox::finish();
     Ok(if unsafes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

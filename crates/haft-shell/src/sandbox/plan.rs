@@ -215,7 +215,8 @@ impl Places {
         let left_behind = |path: &PathBuf| if Covers::is_at(path) { Closed::Covered } else { Closed::Frozen };
         closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
         closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
-        closed.extend(names.missing.into_iter().map(|path| (path, Closed::Covered)));
+        let missing = names.missing.into_iter().filter(|path| can_be_made(path));
+        closed.extend(missing.map(|path| (path, Closed::Covered)));
         closed.retain(|path, _| !is_hidden(path));
         Ok(names.swept)
     }
@@ -308,6 +309,12 @@ fn temporaries() -> [Temporary; 2] {
         is_layered: false,
     };
     [tmp, var_tmp]
+}
+
+/// Whether a name could be made. Where we cannot, neither can what we start, and nothing needs to stand in its place.
+fn can_be_made(path: &Path) -> bool {
+    let parent = path.parent().map(|parent| c_string(parent.as_os_str()));
+    parent.is_some_and(|parent| parent.is_ok_and(|parent| sys::is_writable(&parent)))
 }
 
 /// Some entries of a directory for temporary files, or all.

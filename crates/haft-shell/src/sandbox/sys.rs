@@ -312,6 +312,11 @@ pub(super) fn place(path: &CStr) -> Answer<RawFd> {
     call!(SYS_openat2, HERE as c_long, path.as_ptr(), &raw const how, size).map(|fd| fd as RawFd)
 }
 
+/// Whether whoever runs this may make and remove names in a directory.
+pub(super) fn is_writable(directory: &CStr) -> bool {
+    call!(SYS_faccessat, HERE as c_long, directory.as_ptr(), libc::W_OK as c_long).is_ok()
+}
+
 pub(super) fn make_directory(path: &CStr, mode: u32) -> Answer {
     call!(SYS_mkdirat, HERE as c_long, path.as_ptr(), mode as c_long)?;
     // Whatever the mask of the process takes away.

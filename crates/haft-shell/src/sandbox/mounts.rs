@@ -46,9 +46,9 @@ pub(super) enum Closed {
 
 /// A directory whose old contents can be read, and where new ones are private and end with the sandbox.
 ///
-/// It is an empty one in which the old entries are mounted again, read-only like everything else. Where there are too many of
-/// them they are the lower layer of an overlay, which costs a millisecond and lets them be changed in private: a success
-/// that is none. So what the user could change of them is mounted again there, too.
+/// It is an empty one in which the old entries are mounted again, read-only like everything else. Where they are too many,
+/// they are the lower layer of an overlay, which lets them be changed in private: a success that is none. So what the
+/// user is most likely to change of them is mounted again there, too.
 #[derive(Debug)]
 pub(super) struct Temporary {
     pub(super) path: &'static CStr,

@@ -418,6 +418,11 @@ pub(super) fn restrict_mount(mount: RawFd, path: &CStr, add: u64, recursive: boo
         .map(drop)
 }
 
+/// Whether the kernel knows the calls that mounts are built with. The newest of them is asked for nothing.
+pub(super) fn knows_mounts() -> bool {
+    restrict_mount(-1, EMPTY, 0, false) != Err(Errno(libc::ENOSYS))
+}
+
 // ---- network
 
 /// Brings up `lo`.

@@ -194,12 +194,12 @@ fn make_devices(devices: &[RawFd]) -> Answer {
     }
     LINKS.iter().try_for_each(|(target, path)| sys::link(target, path))?;
     sys::make_directory(c"/dev/shm", 0o1777)?;
-    sys::mount(c"tmpfs", c"/dev/shm", MS_NOSUID | MS_NODEV, c"mode=1777,size=25%")?;
+    sys::mount(c"tmpfs", c"/dev/shm", MS_NOSUID | MS_NODEV, c"mode=1777,size=1g")?;
     sys::make_directory(c"/dev/pts", 0o755)?;
     // Without it there are no terminals inside, which some kernels insist on.
     let _ = sys::mount(c"devpts", c"/dev/pts", quiet, c"newinstance,ptmxmode=0666,mode=620");
     sys::make_directory(WORKSHOP, 0o700)?;
-    sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=50%")?;
+    sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=2g")?;
     sys::make_file(EMPTY, 0o444)?;
     sys::make_directory(NO_DIRECTORY, 0)?;
     sys::make_file(NO_FILE, 0)
@@ -229,7 +229,7 @@ impl Temporary {
 
     /// An empty directory with places for the entries.
     fn mount_plainly(&self) -> Answer {
-        sys::mount(c"tmpfs", self.path, MS_NOSUID | MS_NODEV, c"mode=1777,size=50%")?;
+        sys::mount(c"tmpfs", self.path, MS_NOSUID | MS_NODEV, c"mode=1777,size=2g")?;
         let make = |(path, is_directory): &(CString, bool)| {
             if *is_directory { sys::make_directory(path, 0o755) } else { sys::make_file(path, 0o444) }
         };

@@ -52,7 +52,9 @@ fn directory(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// The nearest directory with a mark, from this one upwards. A home or the root of the file system is never found this
 /// way: a stray `.git` there would open everything below it.
 fn workspace(cwd: &Path, home: Option<&Path>) -> PathBuf {
-    let is_marked = |directory: &&Path| MARKS.iter().any(|mark| directory.join(mark).exists());
+    // What a sandbox puts in the place of a file that must not be made is no mark.
+    let is_mark = |path: PathBuf| path.is_file() || path.is_dir();
+    let is_marked = |directory: &&Path| MARKS.iter().any(|mark| is_mark(directory.join(mark)));
     let is_narrow = |directory: &&Path| directory.parent().is_some() && Some(*directory) != home;
     cwd.ancestors().take_while(is_narrow).find(is_marked).unwrap_or(cwd).to_owned()
 }

@@ -8,6 +8,7 @@ mod search; //  Grep and Glob against rg and fd
 mod tree; //    the tree that they search
 mod read; //    Read against sed
 mod edit; //    Edit against cp
+mod sandbox; // a confined command against the same without
 mod peers; //   the programs to be compared with
 mod table; //   who took how long, and what was promised
 
@@ -28,13 +29,15 @@ enum Subject {
     Search,
     Read,
     Edit,
+    Sandbox,
 }
 
-const ALL: [(&str, Subject); 4] = [
+const ALL: [(&str, Subject); 5] = [
     ("engine", Subject::Engine),
     ("search", Subject::Search),
     ("read", Subject::Read),
     ("edit", Subject::Edit),
+    ("sandbox", Subject::Sandbox),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -61,11 +64,15 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
 fn compare(subject: Subject, install: bool) -> Result<bool> {
     let place = metadata()?.target_directory.join("bench");
     std::fs::create_dir_all(&place)?;
-    let haft = Haft::build(Profile::Release, place.join("home"))?;
+    // What is built quickly also shows whether a sandbox has become slow.
+    let is_quick = cfg!(debug_assertions) && subject == Subject::Sandbox;
+    let profile = if is_quick { Profile::Debug } else { Profile::Release };
+    let haft = Haft::build(profile, place.join("home"))?;
     let rows = match subject {
         Subject::Search => search::rows(&haft, &place, install)?,
         Subject::Read => read::rows(&haft, &place)?,
         Subject::Edit => edit::rows(&haft, &place)?,
+        Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Engine => Vec::new(),
     };
     println!("{}", table::text(&rows));
@@ -89,7 +96,9 @@ impl Options {
                 ("--install", _) => options.install = true,
                 ("all", _) => options.subjects.extend(ALL.map(|(_, subject)| subject)),
                 (_, Some((_, subject))) => options.subjects.push(*subject),
-                (other, None) => bail!("`{other}` is no bench; there are engine, search, read, edit and all"),
+                (other, None) => {
+                    bail!("`{other}` is no bench; there are engine, search, read, edit, sandbox and all")
+                }
             }
         }
         if options.subjects.is_empty() {
@@ -107,7 +116,7 @@ mod tests {
     fn the_engine_is_meant_where_nothing_is_said() {
         assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
         assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
-        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 4);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 5);
         assert!(Options::parse(&["everything"]).is_err());
     }
 }

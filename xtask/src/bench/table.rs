@@ -36,6 +36,18 @@ impl Row {
         Row { what: what.into(), outcome: Ok(outcome) }
     }
 
+    /// How much longer haft takes than a peer, against what that may be.
+    pub(super) fn overhead(
+        what: impl Into<String>,
+        haft: Duration,
+        peer: Duration,
+        allowed: Duration,
+    ) -> Row {
+        let ratio = haft.saturating_sub(peer).as_secs_f64() / allowed.as_secs_f64();
+        let outcome = Outcome { haft: milliseconds(haft), peer: milliseconds(peer), ratio, bound: 1.0 };
+        Row { what: what.into(), outcome: Ok(outcome) }
+    }
+
     /// A comparison that could not be made. It keeps no bound.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>) -> Row {
         Row { what: what.into(), outcome: Err(why.into()) }
@@ -77,9 +89,17 @@ fn milliseconds(time: Duration) -> String {
 pub(super) type Contender<'a> = &'a mut dyn FnMut() -> Result<Duration>;
 
 /// Lets all run in turns, and gives the shortest time of each.
-pub(super) fn race<const N: usize>(mut contenders: [Contender<'_>; N]) -> Result<[Duration; N]> {
+pub(super) fn race<const N: usize>(contenders: [Contender<'_>; N]) -> Result<[Duration; N]> {
+    race_for(ROUNDS, contenders)
+}
+
+/// The same, so many times.
+pub(super) fn race_for<const N: usize>(
+    rounds: usize,
+    mut contenders: [Contender<'_>; N],
+) -> Result<[Duration; N]> {
     let mut shortest = [Duration::MAX; N];
-    for round in 0..=ROUNDS {
+    for round in 0..=rounds {
         for (contender, shortest) in contenders.iter_mut().zip(&mut shortest) {
             let time = contender()?;
             if round > 0 {
@@ -101,13 +121,15 @@ mod tests {
             Row::times("a", ms(9), ms(10), 1.0),
             Row::times("b", ms(20), ms(10), 1.5),
             Row::missing("c", "no rg"),
+            Row::overhead("d", ms(12), ms(10), ms(4)),
         ];
         let text = text(&rows);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].ends_with("9.00 ms    10.00 ms   0.90   1.00  kept"), "{text}");
         assert!(lines[2].ends_with("2.00   1.50  OVER"), "{text}");
         assert!(lines[3].ends_with("not measured: no rg"), "{text}");
-        assert_eq!(rows.map(|row| row.is_kept()), [true, false, false]);
+        assert!(lines[4].ends_with("0.50   1.00  kept"), "{text}");
+        assert_eq!(rows.map(|row| row.is_kept()), [true, false, false, true]);
     }
 
     #[test]

@@ -57,6 +57,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
             compare(&haft, &Case::read(&file)?)?;
         }
     }
+    sandbox::finish();
     Ok(if unsafes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

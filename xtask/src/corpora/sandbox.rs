@@ -66,6 +66,13 @@ pub(super) fn judge(haft: &Haft, case: &Case) -> Result<Answer> {
     })
 }
 
+/// When all cases have been played.
+pub(super) fn finish() {
+    if let Some(servers) = Servers::running() {
+        servers.put_away();
+    }
+}
+
 /// Who plays: nobody of importance if we are root, else ourselves.
 const ORDINARY: u32 = 65534;
 

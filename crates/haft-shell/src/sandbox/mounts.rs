@@ -46,8 +46,9 @@ pub(super) enum Closed {
 
 /// A directory whose old contents can be read, and where new ones are private and end with the sandbox.
 ///
-/// The old contents are the lower layer of an overlay, which would let them be changed in private, too: a success that is
-/// none. So what the user could change of them is mounted once more, read-only like everything else.
+/// It is an empty one in which the old entries are mounted again, read-only like everything else. Where they are too many,
+/// they are the lower layer of an overlay, which lets them be changed in private: a success that is none. So what the
+/// user is most likely to change of them is mounted again there, too.
 #[derive(Debug)]
 pub(super) struct Temporary {
     pub(super) path: &'static CStr,
@@ -57,6 +58,8 @@ pub(super) struct Temporary {
     pub(super) options: &'static CStr,
     /// The entries that are mounted once more, and whether they are directories; at most [`MOST`].
     pub(super) again: Vec<(CString, bool)>,
+    /// Whether there are others.
+    pub(super) is_layered: bool,
 }
 
 /// How many directories may be given for writing: their descriptors are kept in a fixed place.
@@ -191,12 +194,12 @@ fn make_devices(devices: &[RawFd]) -> Answer {
     }
     LINKS.iter().try_for_each(|(target, path)| sys::link(target, path))?;
     sys::make_directory(c"/dev/shm", 0o1777)?;
-    sys::mount(c"tmpfs", c"/dev/shm", MS_NOSUID | MS_NODEV, c"mode=1777,size=25%")?;
+    sys::mount(c"tmpfs", c"/dev/shm", MS_NOSUID | MS_NODEV, c"mode=1777,size=1g")?;
     sys::make_directory(c"/dev/pts", 0o755)?;
     // Without it there are no terminals inside, which some kernels insist on.
     let _ = sys::mount(c"devpts", c"/dev/pts", quiet, c"newinstance,ptmxmode=0666,mode=620");
     sys::make_directory(WORKSHOP, 0o700)?;
-    sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=50%")?;
+    sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=2g")?;
     sys::make_file(EMPTY, 0o444)?;
     sys::make_directory(NO_DIRECTORY, 0)?;
     sys::make_file(NO_FILE, 0)
@@ -208,19 +211,25 @@ impl Temporary {
         for ((path, _), slot) in self.again.iter().zip(&mut copies) {
             *slot = copy(path, true).or_else(unless_gone)?;
         }
-        sys::make_directory(self.upper, 0o1777)?;
-        sys::make_directory(self.work, 0o700)?;
-        let over = sys::mount(c"overlay", self.path, MS_NOSUID | MS_NODEV, self.options);
-        over.or_else(|_| self.mount_plainly())?;
+        // Where layers cannot be had, what is left out is left out.
+        if !self.is_layered || self.mount_layers().is_err() {
+            self.mount_plainly()?;
+        }
         for ((path, _), copy) in self.again.iter().zip(copies).filter(|(_, copy)| *copy >= 0) {
             put(copy, path).map(|()| -1).or_else(unless_gone)?;
         }
         Ok(())
     }
 
-    /// Where layers cannot be had: an empty directory with only those entries of the old contents.
+    fn mount_layers(&self) -> Answer {
+        sys::make_directory(self.upper, 0o1777)?;
+        sys::make_directory(self.work, 0o700)?;
+        sys::mount(c"overlay", self.path, MS_NOSUID | MS_NODEV, self.options)
+    }
+
+    /// An empty directory with places for the entries.
     fn mount_plainly(&self) -> Answer {
-        sys::mount(c"tmpfs", self.path, MS_NOSUID | MS_NODEV, c"mode=1777,size=50%")?;
+        sys::mount(c"tmpfs", self.path, MS_NOSUID | MS_NODEV, c"mode=1777,size=2g")?;
         let make = |(path, is_directory): &(CString, bool)| {
             if *is_directory { sys::make_directory(path, 0o755) } else { sys::make_file(path, 0o444) }
         };

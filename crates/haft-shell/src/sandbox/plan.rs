@@ -215,7 +215,8 @@ impl Places {
         let left_behind = |path: &PathBuf| if Covers::is_at(path) { Closed::Covered } else { Closed::Frozen };
         closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
         closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
-        closed.extend(names.missing.into_iter().map(|path| (path, Closed::Covered)));
+        let missing = names.missing.into_iter().filter(|path| can_be_made(path));
+        closed.extend(missing.map(|path| (path, Closed::Covered)));
         closed.retain(|path, _| !is_hidden(path));
         Ok(names.swept)
     }
@@ -241,20 +242,22 @@ impl Places {
             let is_real = fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir());
             let is_taken = self.write.iter().chain(&self.deny_read).any(|other| path.starts_with(other));
             if is_real && !is_taken {
-                temporary.again = self.again_in(&path)?;
+                (temporary.again, temporary.is_layered) = self.again_in(&path)?;
                 all.push(temporary);
             }
         }
         Ok(all)
     }
 
-    /// The entries of a directory in which something is that the policy names, then those that the user could change.
-    fn again_in(&self, directory: &Path) -> Result<Vec<(CString, bool)>, SandboxError> {
+    /// The entries of a directory that are mounted again, and whether there are others: those in which something is that
+    /// the policy names, then as many as there may be.
+    fn again_in(&self, directory: &Path) -> Result<(Vec<(CString, bool)>, bool), SandboxError> {
         let named = self.write.iter().chain(&self.deny_read).chain([&self.cwd]);
         let entry =
             |path: &PathBuf| Some(directory.join(path.strip_prefix(directory).ok()?.components().next()?));
         let mut entries: Vec<PathBuf> = named.filter_map(entry).collect();
-        entries.extend(changeable(directory));
+        let found = Entries::of(directory);
+        entries.extend(found.paths);
         let mut again: Vec<(CString, bool)> = Vec::new();
         for path in entries {
             let name = string(&path)?;
@@ -262,7 +265,7 @@ impl Places {
                 again.push((name, path.is_dir()));
             }
         }
-        Ok(again)
+        Ok((again, found.are_some))
     }
 
     fn landlock(
@@ -295,6 +298,7 @@ fn temporaries() -> [Temporary; 2] {
         work: c"/dev/.haft/tmp-work",
         options: c"lowerdir=/tmp,upperdir=/dev/.haft/tmp,workdir=/dev/.haft/tmp-work,userxattr",
         again: Vec::new(),
+        is_layered: false,
     };
     let var_tmp = Temporary {
         path: c"/var/tmp",
@@ -302,26 +306,49 @@ fn temporaries() -> [Temporary; 2] {
         work: c"/dev/.haft/var-work",
         options: c"lowerdir=/var/tmp,upperdir=/dev/.haft/var,workdir=/dev/.haft/var-work,userxattr",
         again: Vec::new(),
+        is_layered: false,
     };
     [tmp, var_tmp]
 }
 
-/// How many entries are looked at, and how many are mounted again for their owner's sake.
-const LOOKED_AT: usize = 256;
-const AGAIN: usize = 12;
+/// Whether a name could be made. Where we cannot, neither can what we start, and nothing needs to stand in its place.
+fn can_be_made(path: &Path) -> bool {
+    let parent = path.parent().map(|parent| c_string(parent.as_os_str()));
+    parent.is_some_and(|parent| parent.is_ok_and(|parent| sys::is_writable(&parent)))
+}
 
-/// The files and directories in a directory that this user could change, the latest first.
-fn changeable(directory: &Path) -> Vec<PathBuf> {
-    let (user, _) = sys::own_ids();
-    let facts = |entry: fs::DirEntry| {
-        let facts = entry.metadata().ok()?;
-        let is_ours = facts.uid() == user || facts.mode() & 0o002 != 0;
-        (is_ours && (facts.is_dir() || facts.is_file())).then(|| (facts.mtime(), entry.path()))
-    };
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(LOOKED_AT);
-    let mut found: Vec<(i64, PathBuf)> = entries.filter_map(facts).collect();
-    found.sort_by(|one, other| other.cmp(one));
-    found.into_iter().take(AGAIN).map(|(_, path)| path).collect()
+/// Some entries of a directory for temporary files, or all.
+struct Entries {
+    paths: Vec<PathBuf>,
+    are_some: bool,
+}
+
+/// Up to so many, all are mounted again; of more, only the latest that the user could change, found among so many.
+const ALL: usize = 40;
+const LATEST: usize = 12;
+const LOOKED_AT: usize = 256;
+
+impl Entries {
+    fn of(directory: &Path) -> Entries {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(LOOKED_AT);
+        // Nothing is behind a socket or a pipe here, and a link leads to something that is elsewhere.
+        let is_plain =
+            |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file());
+        let entries: Vec<fs::DirEntry> = entries.filter(is_plain).collect();
+        if entries.len() <= ALL {
+            return Entries { paths: entries.iter().map(fs::DirEntry::path).collect(), are_some: false };
+        }
+        let mut ours: Vec<(i64, PathBuf)> = entries.iter().filter_map(changeable).collect();
+        ours.sort_by(|one, other| other.cmp(one));
+        Entries { paths: ours.into_iter().take(LATEST).map(|(_, path)| path).collect(), are_some: true }
+    }
+}
+
+/// An entry that this user could change, and when it was changed.
+fn changeable(entry: &fs::DirEntry) -> Option<(i64, PathBuf)> {
+    let facts = entry.metadata().ok()?;
+    let is_ours = facts.uid() == sys::own_ids().0 || facts.mode() & 0o002 != 0;
+    is_ours.then(|| (facts.mtime(), entry.path()))
 }
 
 /// Leaves out what is in something that is not there any more.

@@ -2,7 +2,7 @@
 
 use std::{fmt, fs, io, sync::OnceLock};
 
-use super::sys::{can_have_namespaces, landlock_version};
+use super::sys::{can_have_namespaces, knows_mounts, landlock_version};
 
 /// What the kernel gives to whoever runs this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,10 @@ impl Support {
     }
 
     fn ask() -> Support {
-        let namespaces = can_have_namespaces().map_err(|errno| refusal(&errno.into()));
+        let namespaces = match can_have_namespaces() {
+            Ok(()) if !knows_mounts() => Err("the kernel is older than 5.12".to_owned()),
+            asked => asked.map_err(|errno| refusal(&errno.into())),
+        };
         let seccomp = fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap_or(false);
         let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let processes = !mounted.lines().any(covers_processes);

@@ -312,6 +312,11 @@ pub(super) fn place(path: &CStr) -> Answer<RawFd> {
     call!(SYS_openat2, HERE as c_long, path.as_ptr(), &raw const how, size).map(|fd| fd as RawFd)
 }
 
+/// Whether whoever runs this may make and remove names in a directory.
+pub(super) fn is_writable(directory: &CStr) -> bool {
+    call!(SYS_faccessat, HERE as c_long, directory.as_ptr(), libc::W_OK as c_long).is_ok()
+}
+
 pub(super) fn make_directory(path: &CStr, mode: u32) -> Answer {
     call!(SYS_mkdirat, HERE as c_long, path.as_ptr(), mode as c_long)?;
     // Whatever the mask of the process takes away.
@@ -411,6 +416,11 @@ pub(super) fn restrict_mount(mount: RawFd, path: &CStr, add: u64, recursive: boo
     let size = size_of::<MountAttributes>();
     call!(SYS_mount_setattr, mount as c_long, path.as_ptr(), flags as c_long, &raw const attributes, size)
         .map(drop)
+}
+
+/// Whether the kernel knows the calls that mounts are built with. The newest of them is asked for nothing.
+pub(super) fn knows_mounts() -> bool {
+    restrict_mount(-1, EMPTY, 0, false) != Err(Errno(libc::ENOSYS))
 }
 
 // ---- network

@@ -329,6 +329,39 @@ fn without_its_guard_a_command_ends_and_nothing_stays() {
     assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
 }
 
+/// How many processes have this word on their command line.
+fn processes_with(word: &str) -> usize {
+    let lines = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.split(|byte| *byte == 0).any(|part| part == word.as_bytes())).count()
+}
+
+#[test]
+fn a_process_that_is_killed_takes_everything_with_it() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    // A number that nobody else sleeps for.
+    let seconds = format!("8{}", std::process::id());
+    let script = format!("(setsid sh -c 'sleep {seconds}; :' &); sleep {seconds}; :");
+    let (mut command, guard) = ready(&scene.confinement(), &Support::here(), &script);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    let until = |count: usize| {
+        while processes_with(&seconds) != count {
+            assert!(start.elapsed() < Duration::from_secs(20), "not {count}");
+            thread::sleep(Duration::from_millis(2));
+        }
+    };
+    until(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until(0);
+    drop((guard, command));
+    assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
+}
+
 #[test]
 fn several_commands_share_a_workspace() {
     needs_namespaces!();

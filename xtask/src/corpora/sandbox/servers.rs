@@ -28,10 +28,16 @@ pub(super) struct Servers {
     abstract_name: String,
 }
 
+static ALL: OnceLock<Result<Servers, String>> = OnceLock::new();
+
 impl Servers {
+    /// The servers, if somebody needed them.
+    pub(super) fn running() -> Option<&'static Servers> {
+        ALL.get()?.as_ref().ok()
+    }
+
     /// The servers of this process.
     pub(super) fn all() -> Result<&'static Servers> {
-        static ALL: OnceLock<Result<Servers, String>> = OnceLock::new();
         let all = ALL.get_or_init(|| Servers::start().map_err(|err| err.to_string()));
         all.as_ref().map_err(|err| anyhow!("the servers do not start: {err}"))
     }
@@ -65,6 +71,12 @@ impl Servers {
         thread::spawn(move || answer_datagrams(&udp));
         thread::spawn(move || answer_unix_datagrams(&datagrams));
         Ok(servers)
+    }
+
+    /// Removes what they have on disk.
+    pub(super) fn put_away(&self) {
+        // What stays is a name in a directory for temporary files.
+        let _ = self.socket.parent().map(fs::remove_dir_all);
     }
 
     pub(super) fn has_ipv6(&self) -> bool {

@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use haft_shell::syntax::*;
 use proptest::prelude::*;
 
-/// Reads a text of a megabyte in time, and what is left of it as well.
+/// A megabyte, or what takes as long without optimisation.
+const LONG: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
+
+/// Reads a long text in time, and what is left of it as well.
 #[track_caller]
 fn check_long(unit: &str, is_read: bool) {
-    let text = unit.repeat(1_000_000 / unit.len());
+    let text = unit.repeat(LONG / unit.len());
     let start = Instant::now();
     let parsed = parse(&text);
     if let Some(error) = &parsed.error {
@@ -17,8 +20,8 @@ fn check_long(unit: &str, is_read: bool) {
     render(&parsed.script);
     odd_characters(&text);
     let took = start.elapsed();
-    // This is without optimisation, on a machine with other work; what is not linear takes minutes.
-    assert!(took < Duration::from_secs(20), "{unit:?} took {took:?}");
+    // Generous, since a machine may have other work: what is not linear takes minutes.
+    assert!(took < Duration::from_secs(10), "{unit:?} took {took:?}");
     assert_eq!(parsed.error.is_none(), is_read, "{unit:?}: {:?}", parsed.error);
 }
 
@@ -183,7 +186,7 @@ fn check_any(text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: crate::kit::cases(2000) as u32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: crate::kit::cases(500) as u32, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_read_and_shown(text in any::<String>()) {

@@ -149,6 +149,7 @@ fn dictionary(fuzz: &Path, target: &str) -> PathBuf {
         "names" | "rule" | "edit" => "text.dict",
         "patch" => "patch.dict",
         "pdf" => "pdf.dict",
+        "shell" => "shell.dict",
         _ => "json.dict",
     };
     fuzz.join(name)

@@ -150,8 +150,11 @@ impl Parser<'_> {
             operator: ">&",
             kind: RedirectKind::Duplicate(word),
         };
-        if let Some(command) = pipeline.commands.last_mut() {
-            command.redirects.push(redirect);
+        match pipeline.commands.last_mut() {
+            // The redirections of a function stand with its body.
+            Some(Command { kind: CommandKind::Function { body, .. }, .. }) => body.redirects.push(redirect),
+            Some(command) => command.redirects.push(redirect),
+            None => {}
         }
     }
 

@@ -41,6 +41,12 @@ pub(crate) fn bash_runs(text: &str, definitions: &Path, directory: &Path) -> Out
     command.output().unwrap()
 }
 
+/// How many random cases a test tries: `HAFT_CASES` multiplies it.
+pub(crate) fn cases(usual: u64) -> u64 {
+    let factor = std::env::var("HAFT_CASES").ok().and_then(|text| text.parse::<u64>().ok());
+    usual * factor.unwrap_or(1)
+}
+
 /// Numbers that look random and are the same in every run.
 pub(crate) struct Dice(u64);
 
@@ -224,7 +230,7 @@ impl Writer {
             7 => format!("[[ {} == {} && -n {} ]]", self.word(), self.word(), self.word()),
             8 => format!("(( 1 + {} ))", self.number()),
             9 => format!("f{}() {{ {} }}", self.dice.below(3), self.inner()),
-            10 => format!("(({}) | {})", self.simple(), self.simple()),
+            10 => format!("((c{} x) | c{})", self.dice.below(10), self.dice.below(10)),
             11 => format!("[[ {} =~ (a|b c){} || ! ( {} ) ]]", self.word(), self.word(), self.word()),
             12 => format!("for ((i = 0; i < 2; i++)); do {} done", self.inner()),
             13 => format!("f{}", self.dice.below(3)),

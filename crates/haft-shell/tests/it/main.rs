@@ -1,5 +1,7 @@
 //! What the crate promises, seen from outside.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "clippy does not know that this is a test")]
+
 mod kit;
 mod syntax_table;
 mod syntax_bash;

@@ -19,7 +19,7 @@ fn what_bash_rejects_is_rejected_and_most_of_what_it_takes_is_taken() {
         return;
     }
     let (mut taken, mut refused) = (0, Vec::new());
-    for seed in 0..1500 {
+    for seed in 0..cases(600) {
         let mut writer = Writer::new(seed);
         let text = if seed % 2 == 0 { writer.script() } else { writer.broken_script() };
         match (bash_accepts(&text), parse(&text).error) {
@@ -30,7 +30,7 @@ fn what_bash_rejects_is_rejected_and_most_of_what_it_takes_is_taken() {
         }
     }
     println!("taken {taken}, refused without need {}", refused.len());
-    assert!(refused.len() * 12 < taken, "{} of {taken}:\n{}", refused.len(), refused[..20].join("\n"));
+    assert!(refused.len() * 25 < taken, "{} of {taken}:\n{}", refused.len(), refused.join("\n"));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn whatever_bash_runs_is_in_the_tree() {
     let definitions = directory.path().join("definitions");
     fs::write(&definitions, recorders()).unwrap();
     let mut ran = 0;
-    for seed in 0..1000 {
+    for seed in 0..cases(400) {
         let mut writer = Writer::new(seed + 1_000_000);
         let text = if seed % 3 == 0 { writer.broken_script() } else { writer.script() };
         // What was left in the background may still be at work: everybody gets a place of their own.
@@ -50,7 +50,7 @@ fn whatever_bash_runs_is_in_the_tree() {
         fs::create_dir(&place).unwrap();
         ran += check_runs(&text, &definitions, &place);
     }
-    assert!(ran > 1000, "only {ran} commands ran: the test sees nothing");
+    assert!(ran > 400, "only {ran} commands ran: the test sees nothing");
 }
 
 /// Functions that leave their name in a file.
@@ -101,7 +101,7 @@ fn the_words_of_a_command_are_those_that_bash_passes_on() {
     let definitions = directory.path().join("definitions");
     fs::write(&definitions, "show() { builtin printf '%s\\0' \"$@\"; }\n").unwrap();
     let mut compared = 0;
-    for seed in 0..1500 {
+    for seed in 0..cases(800) {
         let words = random_words(&mut Dice::new(seed));
         let text = format!("show {words}");
         let parsed = parse(&text);
@@ -118,7 +118,7 @@ fn the_words_of_a_command_are_those_that_bash_passes_on() {
         assert_eq!(expected, found, "{text:?}\n{}", outline(&parsed.script));
         compared += 1;
     }
-    assert!(compared > 1000, "only {compared} compared");
+    assert!(compared > 500, "only {compared} compared");
 }
 
 fn random_words(dice: &mut Dice) -> String {

@@ -221,27 +221,39 @@ impl Renderer {
 
     /// A body that cannot be shown as it is becomes a here-string: that has escapes.
     pub(super) fn here_document(&mut self, body: &Word) {
-        let mut inner = Renderer::default();
-        let quoted = match body.parts.as_slice() {
-            [Part::Quoted(text)] => {
-                inner.push(text);
-                true
-            }
-            parts => {
-                inner.parts(parts, Place::Here);
-                false
-            }
-        };
-        let text = inner.out;
-        let ends_well = text.is_empty() || text.ends_with('\n');
-        if !ends_well || !odd_characters(&text).is_empty() {
+        if !can_be_shown(&body.parts) {
             self.push("<<< ");
             return self.word(body);
         }
+        let mut inner = Renderer::default();
+        let quote = match body.parts.as_slice() {
+            [Part::Quoted(text)] => {
+                inner.push(text);
+                "'"
+            }
+            parts => {
+                inner.parts(parts, Place::Here);
+                ""
+            }
+        };
+        let text = inner.out;
         let end = free_delimiter(&text);
-        let quote = if quoted { "'" } else { "" };
         self.push(&format!("<<{quote}{end}{quote}"));
         self.bodies.push_str(&format!("{text}{end}\n"));
+    }
+}
+
+/// Whether all text of a body can be seen, and its last line is whole.
+fn can_be_shown(parts: &[Part]) -> bool {
+    match parts {
+        [Part::Double(parts)] => {
+            let is_visible =
+                |part: &Part| !matches!(part, Part::Quoted(text) if !odd_characters(text).is_empty());
+            parts.iter().all(is_visible)
+                && matches!(parts.last(), Some(Part::Quoted(text)) if text.ends_with('\n'))
+        }
+        [Part::Quoted(text)] => odd_characters(text).is_empty() && (text.is_empty() || text.ends_with('\n')),
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use haft_shell::understand;
-use haft_tool::{Access, Class, Effects};
+use haft_tool::{Access, Class, Effects, PathEffect};
 use serde_json::Value;
 
 use crate::{
@@ -60,7 +60,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     for line in &lines {
         let sample = Sample::new()?;
         let effects = understand(line, &sample.base()).effects();
-        if !is_safe_to_run(&effects) {
+        if !is_safe_to_run(&effects, &sample) {
             continue;
         }
         ran += 1;
@@ -83,10 +83,15 @@ fn command_lines(text: &str) -> Result<BTreeSet<String>> {
 }
 
 /// Understood to the last word, and made of programs whose words say all that they do.
-fn is_safe_to_run(effects: &Effects) -> bool {
+fn is_safe_to_run(effects: &Effects, sample: &Sample) -> bool {
     let is_told = |argv: &[String]| argv.first().is_some_and(|program| CHANGERS.contains(&program.as_str()));
     let mut commands = effects.commands().iter();
+    // What would be written elsewhere is not tried: the sandbox is here to be a second wall, not the only one.
+    let stays = |effect: &PathEffect| {
+        effect.access == Access::Read || real(&effect.path).starts_with(sample.workspace())
+    };
     !effects.is_unknown()
+        && effects.paths().iter().all(stays)
         && effects.hosts().is_empty()
         && commands.all(|command| command.class == Class::ReadOnly || is_told(&command.argv))
 }
@@ -106,7 +111,8 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
     strace
         .env_clear()
         .envs(sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .env("HOME", sample.home());
+        .env("HOME", sample.home())
+        .env("GIT_OPTIONAL_LOCKS", "0");
     strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     watch(&mut strace, LIMIT)?;
     let tried = trace::read(&log, &sample.workspace()).context("what strace wrote")?;
@@ -126,11 +132,24 @@ fn is_foreseen(tried: &Tried, effects: &Effects, sample: &Sample) -> bool {
             || path.starts_with("/dev")
             || path.starts_with("/tmp") && !path.starts_with(sample.root());
     }
-    let covers = |effect: &haft_tool::PathEffect| {
+    let covers = |effect: &PathEffect| {
         let place = real(&effect.path);
         path.starts_with(&place) && (*access == Access::Read || effect.access == Access::Write)
     };
-    effects.paths().iter().any(covers) || *access == Access::Read && is_looked_at(path, effects, sample)
+    effects.paths().iter().any(covers)
+        || is_own_draft(path, effects)
+        || *access == Access::Read && is_looked_at(path, effects, sample)
+}
+
+/// `sed -i` writes beside its file before it takes the file's name.
+fn is_own_draft(path: &Path, effects: &Effects) -> bool {
+    let is_draft = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.starts_with("sed") && name.len() == 9);
+    let beside =
+        |effect: &PathEffect| effect.access == Access::Write && effect.path.parent() == path.parent();
+    is_draft && effects.paths().iter().any(beside)
 }
 
 fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {

@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashSet,
+    ffi::OsString,
     fmt, fs,
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
 };
 
@@ -98,7 +100,12 @@ fn of_call(call: &str, workspace: &Path) -> Vec<Tried> {
     if access == Access::Read && !is_open {
         return Vec::new();
     }
-    paths(rest, workspace).into_iter().map(|path| Tried::Path { path, access }).collect()
+    let mut paths = paths(rest, workspace);
+    if name.starts_with("symlink") {
+        // What a link points at is not touched by making it.
+        paths.drain(..paths.len().saturating_sub(1));
+    }
+    paths.into_iter().map(|path| Tried::Path { path, access }).collect()
 }
 
 /// The paths among the arguments: strings, each perhaps after the directory that it begins in.
@@ -114,13 +121,36 @@ fn paths(arguments: &str, workspace: &Path) -> Vec<PathBuf> {
         rest = &rest[end + 1..];
         if is_string {
             let base = directory.take().unwrap_or_else(|| workspace.to_owned());
-            found.push(tidy(&base.join(text)));
-            // The result of the call follows its arguments and names the path once more.
+            found.push(tidy(&base.join(plain(text))));
         } else {
             directory = Some(PathBuf::from(text));
         }
     }
     found
+}
+
+/// strace writes what is not ASCII in octal.
+fn plain(text: &str) -> OsString {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let octal = after
+            .get(..3)
+            .filter(|digits| *first == b'\\' && digits.iter().all(|byte| (b'0'..b'8').contains(byte)));
+        match octal {
+            Some(digits) => {
+                bytes.push(
+                    digits.iter().fold(0u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0')),
+                );
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes)
 }
 
 fn tidy(path: &Path) -> PathBuf {
@@ -148,8 +178,10 @@ mod tests {
 12 openat(AT_FDCWD</w>, \"sub/../a\", O_RDONLY) = 3</w/a>
 13 openat(AT_FDCWD</w/sub>, \"b\", O_WRONLY|O_CREAT, 0666) = 3</w/sub/b>
 13 newfstatat(AT_FDCWD</w>, \"c\", 0x1, 0) = 0
-13 unlinkat(AT_FDCWD</w>, \"d\", 0) = 0";
+13 unlinkat(AT_FDCWD</w>, \"d\", 0) = 0
+13 unlinkat(AT_FDCWD</w>, \"e\", 0) = -1 EROFS (Read-only file system)
+13 symlinkat(\"f\", AT_FDCWD</w>, \"\\303\\274\") = 0";
         let seen: Vec<String> = tried(log, Path::new("/w")).iter().map(ToString::to_string).collect();
-        assert_eq!(seen, ["reads /w/a", "writes /w/sub/b", "writes /w/d"]);
+        assert_eq!(seen, ["reads /w/a", "writes /w/sub/b", "writes /w/d", "writes /w/ü"]);
     }
 }

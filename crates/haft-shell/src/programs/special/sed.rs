@@ -20,6 +20,7 @@ pub(super) fn judge(case: &Case<'_>) -> Facts {
     let mut facts = weigh(case, &walk);
     if walk.has("-i") || walk.has("--in-place") {
         facts.touches.iter_mut().filter(|touch| !touch.aside).for_each(|touch| touch.access = Access::Write);
+        walk.values_of(&["-i", "--in-place"]).for_each(|suffix| keep_old(suffix, &mut facts));
     }
     for script in scripts(&walk) {
         match script {
@@ -28,6 +29,30 @@ pub(super) fn judge(case: &Case<'_>) -> Facts {
         }
     }
     facts
+}
+
+/// `-i.bak` keeps each file under a second name.
+fn keep_old(suffix: &Arg, facts: &mut Facts) {
+    let Arg::Known(suffix) = suffix else {
+        return facts.doubt("where `sed` keeps the old file is not known".to_owned());
+    };
+    // A `*` stands for the file's name, a slash for another directory.
+    if suffix.contains(['*', '/']) {
+        return facts.doubt("`sed` keeps the old file elsewhere".to_owned());
+    }
+    let changed = |touch: &&Touch| !touch.aside && touch.access == Access::Write;
+    let kept: Vec<Touch> =
+        facts.touches.iter().filter(changed).map(|touch| with_suffix(touch, suffix)).collect();
+    facts.touches.extend(kept);
+}
+
+fn with_suffix(touch: &Touch, suffix: &str) -> Touch {
+    let path = match &touch.path {
+        Arg::Known(path) => Arg::Known(format!("{path}{suffix}")),
+        Arg::Glob(pattern) => Arg::Glob(format!("{pattern}{suffix}")),
+        unknown => unknown.clone(),
+    };
+    Touch { path, ..touch.clone() }
 }
 
 fn scripts<'a>(walk: &'a Walk<'a>) -> Vec<&'a Arg> {

@@ -56,13 +56,23 @@ impl Parser<'_> {
 
     fn assigned(&mut self) -> AssignedValue {
         match self.eat("(") {
-            true => AssignedValue::Array(self.elements()),
+            true => AssignedValue::Array(self.whole_array()),
             false => AssignedValue::Scalar(self.word(Context::VALUE)),
         }
     }
 
+    /// An array must end where its word does: in `a=(b)c d`, bash runs `d`.
+    fn whole_array(&mut self) -> Vec<Word> {
+        let words = self.elements();
+        if !self.at_word_end() {
+            self.expected("a blank after the array");
+        }
+        words
+    }
+
     /// The words of an array, up to and with the `)`.
     pub(super) fn elements(&mut self) -> Vec<Word> {
+        let start = self.pos;
         let mut words = Vec::new();
         self.lines();
         while !self.at_word_end() {
@@ -71,6 +81,11 @@ impl Parser<'_> {
         }
         if !self.eat(")") {
             self.expected("`)`");
+        }
+        // Bash writes a substitution down and reads it again, and loses backslashes of arrays on the way.
+        if self.in_substitution && self.text[start..self.pos].contains(['\\']) {
+            self.fail(start, "a backslash in an array in a substitution is not followed; use quotes");
+            self.blame(start);
         }
         words
     }

@@ -25,20 +25,9 @@ impl Parser<'_> {
     fn any_of(&mut self, words: &mut Vec<Word>) {
         loop {
             self.term(words);
-            self.lines_before_end();
+            self.lines();
             let Some(operator) = ["&&", "||"].into_iter().find(|operator| self.eat(operator)) else { return };
             self.push_operator(words, operator);
-        }
-    }
-
-    /// The end of a line is possible before the end of the condition, not before an operator.
-    fn lines_before_end(&mut self) {
-        self.blanks();
-        if self.peek() == Some(b'\n') {
-            self.lines();
-            if self.keyword() != Some("]]") {
-                self.expected("`]]`");
-            }
         }
     }
 
@@ -72,6 +61,8 @@ impl Parser<'_> {
             self.push_operator(words, operator);
             self.blanks();
             words.push(self.operand(Context::of_operator(operator)));
+        } else if self.peek() == Some(b'\n') {
+            self.expected("an operator");
         }
     }
 

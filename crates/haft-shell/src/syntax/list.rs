@@ -86,7 +86,7 @@ impl Parser<'_> {
 
     fn pipeline(&mut self) -> Pipeline {
         let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::new() };
-        if self.prefixes(&mut pipeline) && matches!(self.peek(), None | Some(b'\n' | b';')) {
+        if self.prefixes(&mut pipeline) && self.ends_bare_prefix() {
             pipeline.commands.push(self.nothing());
             return pipeline;
         }
@@ -102,6 +102,15 @@ impl Parser<'_> {
             }
             self.lines();
             self.no_prefix_here();
+        }
+    }
+
+    /// Nothing needs to follow `!` and `time`, but then `;` or the end of the line must.
+    fn ends_bare_prefix(&mut self) -> bool {
+        match self.peek() {
+            None | Some(b'\n') => true,
+            Some(b';') => !matches!(self.peek_second(), Some(b';' | b'&')),
+            _ => false,
         }
     }
 

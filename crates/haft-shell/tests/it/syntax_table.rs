@@ -140,6 +140,10 @@ fn what_is_wrong_is_said_and_what_came_before_is_kept() {
         "a | ! b",
         "{ a; } >x }",
         "a (b)",
+        "a=(1)b c",
+        "echo $(a=(\\$x))",
+        "[[ a\n]]",
+        "case x in x) ! ;; esac",
     ]));
 }
 

@@ -23,7 +23,7 @@ The chores of haft.
 
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
   cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
-  cargo xtask touches [--dir DIR]                        runs harmless commands of the shell corpus, watched by strace
+  cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
   cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, all

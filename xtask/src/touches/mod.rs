@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use haft_shell::understand;
 use haft_tool::{Access, Class, Effects, PathEffect};
 use serde_json::Value;
@@ -40,11 +40,8 @@ const LOOKED_AT: [(&str, &[&str]); 3] = [
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
-    let directory = match words {
-        ["--dir", directory, ..] => PathBuf::from(directory),
-        _ => root().join("../shared/corpora"),
-    };
-    let file = directory.join("shell.jsonl");
+    let options = Options::parse(words)?;
+    let file = options.directory.join("shell.jsonl");
     if !file.is_file() {
         println!("touches: skipped, there is no file {}", file.display());
         return Ok(ExitCode::SUCCESS);
@@ -56,6 +53,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let home = tempfile::tempdir()?;
     let haft = Haft::build(Profile::Debug, home.path())?;
     let lines = command_lines(&std::fs::read_to_string(&file)?)?;
+    let lines: Vec<String> = lines.into_iter().step_by(options.every).collect();
     let (mut ran, mut complaints) = (0, Vec::new());
     for line in &lines {
         let sample = Sample::new()?;
@@ -71,6 +69,30 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     println!("touches: {} command lines, {ran} run, {} surprises", lines.len(), complaints.len());
     complaints.iter().for_each(|complaint| println!("{complaint}"));
     Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the person asked for.
+struct Options {
+    directory: PathBuf,
+    /// Only every so many-th command line.
+    every: usize,
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Options> {
+        let mut options = Options { directory: root().join("../shared/corpora"), every: 1 };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--dir" => options.directory = words.next().context("--dir needs a directory")?.into(),
+                "--every" => {
+                    options.every = words.next().context("--every needs a number")?.parse::<usize>()?.max(1)
+                }
+                word => bail!("`{word}` is not understood"),
+            }
+        }
+        Ok(options)
+    }
 }
 
 fn command_lines(text: &str) -> Result<BTreeSet<String>> {
@@ -107,12 +129,11 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
         .arg(sandboxed.get_program())
         .args(["sandbox", "--network", "off", "--write"])
         .arg(sample.workspace());
-    strace.args(["--", "bash", "-c", line]).current_dir(sample.workspace());
+    strace.args(["--", "env", "GIT_OPTIONAL_LOCKS=0", "bash", "-c", line]).current_dir(sample.workspace());
     strace
         .env_clear()
         .envs(sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .env("HOME", sample.home())
-        .env("GIT_OPTIONAL_LOCKS", "0");
+        .env("HOME", sample.home());
     strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     watch(&mut strace, LIMIT)?;
     let tried = trace::read(&log, &sample.workspace()).context("what strace wrote")?;
@@ -127,10 +148,9 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
 
 fn is_foreseen(tried: &Tried, effects: &Effects, sample: &Sample) -> bool {
     let Tried::Path { path, access } = tried else { return false };
-    if !path.starts_with(sample.workspace()) && !path.starts_with(sample.home()) {
-        return *access == Access::Read
-            || path.starts_with("/dev")
-            || path.starts_with("/tmp") && !path.starts_with(sample.root());
+    if !path.starts_with(sample.workspace()) {
+        // Elsewhere a command writes into a layer of its own, which is gone with it: nothing may be left.
+        return *access == Access::Read || !path.starts_with(sample.root()) || !path.exists();
     }
     let covers = |effect: &PathEffect| {
         let place = real(&effect.path);
@@ -153,8 +173,8 @@ fn is_own_draft(path: &Path, effects: &Effects) -> bool {
 }
 
 fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {
-    // Whoever runs anywhere looks at the directory itself, and a home is looked at for settings.
-    if path == sample.workspace() || path.starts_with(sample.home()) {
+    // Whoever runs anywhere looks at the directory itself.
+    if path == sample.workspace() {
         return true;
     }
     let names = |program: &str| {

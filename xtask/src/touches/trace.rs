@@ -96,6 +96,10 @@ fn of_call(call: &str, workspace: &Path) -> Vec<Tried> {
     let opens_to_write = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| rest.contains(flag));
     let access =
         if CHANGES.contains(&name) || is_open && opens_to_write { Access::Write } else { Access::Read };
+    // What the sandbox refused, or was not there to be changed, has not been changed.
+    if access == Access::Write && rest.contains(") = -1 ") {
+        return Vec::new();
+    }
     // Who only asks whether something is there learns its name, which the command line has said.
     if access == Access::Read && !is_open {
         return Vec::new();

@@ -12,10 +12,21 @@ fn runs(argument: &str) -> bool {
 #[test]
 fn a_command_runs_where_it_is_allowed() {
     let place = Place::new("-- a.txt\nx\n");
-    let echo = r#"{"command":"echo from bash; exit 3"}"#;
-    let ran = place.haft(&["call", "Bash", echo, "--allow", "Bash"]).expect(1, "");
+    let touch = r#"{"command":"touch made; echo from bash; exit 3"}"#;
+    place.haft(&["call", "Bash", touch, "-q"]).expect(3, "");
+    assert!(!place.path("project/made").exists());
+    let ran = place.haft(&["call", "Bash", touch, "--allow", "Bash"]).expect(1, "");
     assert_eq!(ran.out, "from bash\n[exit code 3]\n");
-    place.haft(&["call", "Bash", echo, "-q"]).expect(3, "");
+}
+
+#[test]
+fn a_command_that_only_looks_needs_no_permission_and_could_not_do_more() {
+    let place = Place::new("-- project/a.txt\nx\n");
+    let ran =
+        place.haft(&["call", "Bash", r#"{"command":"cat a.txt | wc -l && pwd >/dev/null"}"#]).expect(0, "");
+    assert_eq!(ran.out, "1\n");
+    // Nobody knows what `sh` does with a script that comes in, and nobody is there to be asked.
+    place.haft(&["call", "Bash", r#"{"command":"cat a.txt | sh"}"#, "-q"]).expect(3, "");
 }
 
 #[test]

@@ -164,6 +164,9 @@ async fn what_still_writes_when_the_shell_has_gone_may_finish() {
 
 #[tokio::test]
 async fn much_output_takes_little_memory() {
+    if !is_alone("run::tests::much_output_takes_little_memory") {
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("whole");
     let mut launch = bash("head -c 200000000 /dev/zero | tr '\\0' 'x' | fold -w 99");
@@ -179,6 +182,18 @@ async fn much_output_takes_little_memory() {
     assert_eq!(whole, 200_000_000 + 200_000_000 / 99);
     assert_eq!(cut.hidden_bytes + (cut.head.len() + cut.tail.len()) as u64, whole);
     assert!(grown < 8 * 1024 * 1024, "{grown} bytes more");
+}
+
+/// Whether this is a process in which no other test runs. If not, the test is run in one.
+#[expect(clippy::disallowed_methods, reason = "the test starts itself")]
+fn is_alone(test: &str) -> bool {
+    if std::env::var_os("HAFT_TEST_ALONE").is_some() {
+        return true;
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let status = again.args(["--exact", test, "--nocapture"]).env("HAFT_TEST_ALONE", "1").status().unwrap();
+    assert!(status.success(), "{test} failed where it ran alone");
+    false
 }
 
 /// The memory of this process, in bytes.

@@ -19,7 +19,7 @@ use crate::process::surroundings;
 pub(super) type Pin = (OsString, &'static str);
 
 /// Settings that are the same in every repository. `false` is a program that does nothing.
-const SETTINGS: [(&str, &str); 26] = [
+const SETTINGS: [(&str, &str); 27] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
@@ -30,6 +30,8 @@ const SETTINGS: [(&str, &str); 26] = [
     ("core.alternateRefsCommand", "true"),
     ("core.untrackedCache", "keep"),
     ("credential.helper", ""),
+    // `git diff` would write the index down that it has looked through.
+    ("diff.autoRefreshIndex", "false"),
     ("diff.external", ""),
     ("diff.submodule", "short"),
     ("gpg.program", "false"),

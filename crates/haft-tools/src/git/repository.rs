@@ -59,7 +59,8 @@ impl Settings {
         while let (Some(scope), Some(key)) = (words.next(), words.next()) {
             // What the person set for all repositories is the person's.
             if !matches!(scope, b"system" | b"global" | b"command") {
-                settings.names_worktree |= key == b"core.worktree";
+                // Only what stands beside the history: a worktree's own settings may be the workspace's.
+                settings.names_worktree |= scope == b"local" && key == b"core.worktree";
                 settings.pins.extend(overruled(key));
             }
         }

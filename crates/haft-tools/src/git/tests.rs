@@ -334,3 +334,54 @@ fn a_path_in_the_history_begins_at_the_top_wherever_the_call_stands() {
     }
     assert_eq!(from_sub(&["show", "HEAD:./plain"]), "plain");
 }
+
+/// A repository outside the workspace, with something in it that nobody here was asked about.
+fn elsewhere() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    shell(place.path(), BEGIN);
+    shell(
+        place.path(),
+        "echo PRIVATE > p; git add .; git commit -qm private; git config extensions.worktreeConfig true",
+    );
+    place
+}
+
+#[test]
+fn a_repository_elsewhere_is_not_reached_by_the_word_of_the_workspace() {
+    let detours = [
+        "rm -rf .git; echo gitdir: OUT/.git > .git",
+        "rm -rf .git; ln -s OUT/.git .git",
+        "echo OUT/.git > .git/commondir",
+        "echo OUT/.git > .git/commondir; printf '[core]\\nworktree = %s\\n' $PWD > .git/config.worktree",
+        "git -C OUT worktree add -q OUT/w; rm -rf .git; echo gitdir: OUT/.git/worktrees/w > .git",
+        "git config core.worktree OUT",
+        "git config core.worktree /",
+    ];
+    for detour in detours {
+        let place = elsewhere();
+        let desk = Desk::new(&detour.replace("OUT", &place.path().display().to_string()), &[]);
+        for words in ["log -p --all", "show HEAD:p", "grep PRIVATE", "diff HEAD", "ls-files"] {
+            let told = desk.git(words);
+            assert!(
+                told.starts_with("nothing was run: here git finds a repository in "),
+                "{detour}, {words}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_worktree_that_its_repository_knows_is_a_repository() {
+    let place = elsewhere();
+    let commands = format!("rm -rf .git a.txt; git -C {} worktree add -q $PWD -b w", place.path().display());
+    assert_eq!(Desk::new(&commands, &[]).git("ls-files"), "p");
+}
+
+#[test]
+fn where_there_is_no_repository_git_says_so() {
+    let told = Desk::new("rm -rf .git", &[]).git("status");
+    assert!(told.starts_with("fatal: not a git repository"), "{told}");
+    let inside =
+        Desk::new("", &["Read(keys)"]).result(json!({ "args": ["log", "--format=%s"], "cwd": ".git" }));
+    assert!(inside.text().contains("set `cwd` to where the repository's files are"), "{}", inside.text());
+}

@@ -6,6 +6,7 @@
 mod apply_patch; //  ApplyPatch: changes in several files, all or none
 mod bash; //         Bash: runs a command
 mod edit; //         Edit: replaces a passage of a text file
+mod git; //          Git: looks into a repository
 mod glob; //         Glob: the files whose paths fit a pattern
 mod grep; //         Grep: the lines of files that match a pattern
 mod list; //         List: what is in a directory
@@ -16,6 +17,7 @@ mod task_output; //  TaskOutput: what a task in the background has said
 mod task_stop; //    TaskStop: ends a task in the background
 mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
+mod process; //      for several: what a process finds around it
 mod diff; //         for several: a change as a person sees it
 mod stored; //       for several: a text file that is about to be changed
 mod text; //         for several: text in the encoding that a file has
@@ -53,6 +55,7 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         apply_patch::ApplyPatch.into_tool(),
         bash::Bash { options: options.bash }.into_tool(),
         edit::Edit.into_tool(),
+        git::Git.into_tool(),
         glob::Glob.into_tool(),
         grep::Grep.into_tool(),
         list::List.into_tool(),

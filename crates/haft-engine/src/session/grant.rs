@@ -44,7 +44,9 @@ pub(super) fn grant(
     let sandbox = &session.engine().settings().sandbox;
     let mut hosts = sandbox.hosts.clone();
     hosts.extend(declared.hosts.iter().cloned());
-    let deny_read = if sandbox.enabled { masked(session, entry, declared, token)? } else { Vec::new() };
+    // A tool that only looks keeps these places closed by itself where no sandbox does.
+    let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
+    let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
     Ok(Grant {
         confined: sandbox.enabled,
         required: sandbox.required,

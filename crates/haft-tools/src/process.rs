@@ -1,0 +1,47 @@
+//! What every process of a tool finds around it: the fence that its grant stands for, and a few variables.
+//!
+//! Several tools start processes; that they confine them alike is too important to be written twice. Not here: what is
+//! started, and what is told about it.
+
+use std::ffi::OsString;
+
+use haft_shell::{
+    run::{Confine, Unfenced, confined},
+    sandbox::{Confinement, Network},
+};
+use haft_tool::{Fault, Grant, Refusal, SessionFacts};
+
+/// The one place where a grant becomes a fence. It stands around what starts in the session's directory.
+pub(crate) fn confine(grant: &Grant, session: &SessionFacts) -> Result<Confine, Fault> {
+    if !grant.confined {
+        return Ok(Box::new(|_| Ok(Box::new(Unfenced))));
+    }
+    let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
+    let confinement = Confinement {
+        write: grant.write.clone(),
+        deny_read: grant.deny_read.clone(),
+        network,
+        required: grant.required,
+        home: session.home.clone(),
+        ..Confinement::at(&session.cwd)
+    };
+    confined(&confinement).map_err(|err| {
+        let message = format!("there is no sandbox for this: {err}; nothing was run");
+        Fault::denied(Refusal::Sandbox, message).with_source(err)
+    })
+}
+
+/// What a process finds around it: no pager, no questions, a terminal's name only where there is one.
+pub(crate) fn surroundings(pty: bool) -> Vec<(OsString, OsString)> {
+    let terminal = if pty { "xterm-256color" } else { "dumb" };
+    let set = [
+        ("TERM", terminal),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        // Who only looks (`git status`) must not write the index: in a sandbox that cannot, and beside others that do.
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("HAFT", "1"),
+    ];
+    set.map(|(name, value)| (name.into(), value.into())).to_vec()
+}

@@ -61,7 +61,7 @@ pub(crate) fn confine(grant: &Grant, session: &SessionFacts) -> Result<Confine, 
 }
 
 /// What a command finds around it: no pager, no questions, a terminal's name only where there is one.
-fn surroundings(pty: bool) -> Vec<(OsString, OsString)> {
+pub(crate) fn surroundings(pty: bool) -> Vec<(OsString, OsString)> {
     let terminal = if pty { "xterm-256color" } else { "dumb" };
     let set = [
         ("TERM", terminal),

@@ -1,9 +1,9 @@
 //! `Bash`: runs a command, and tells what it printed and how it ended.
 
-mod launch; //  from the input to a process
+pub(crate) mod launch; // from the input to a process
 mod wait; //    until it ends, is stopped, or goes on in the background
 mod task; //    a process that goes on after its call
-mod report; //  what model and person are told
+pub(crate) mod report; // what model and person are told
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -142,7 +142,7 @@ pub(super) fn in_the_background(id: &str, so_far: &str) -> Reply {
 }
 
 /// The text of the output, without its middle if it is long.
-fn printed(output: &Output) -> String {
+pub(crate) fn printed(output: &Output) -> String {
     if output.is_binary() {
         return format!(
             "[{} of output that is no text, not shown; write it to a file to use it]",
@@ -168,7 +168,7 @@ fn printed(output: &Output) -> String {
 }
 
 /// What came, colours and all, for a screen.
-fn as_it_came(output: &Output) -> String {
+pub(crate) fn as_it_came(output: &Output) -> String {
     let (head, hidden, tail) = output.raw();
     let mut text = String::from_utf8_lossy(&head).into_owned();
     if hidden > 0 {
@@ -178,14 +178,14 @@ fn as_it_came(output: &Output) -> String {
     text
 }
 
-fn end_line(text: &mut String) {
+pub(crate) fn end_line(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
 }
 
 /// A command on one line, whole, with nothing in it that could play tricks on a screen.
-pub(super) fn on_one_line(command: &str) -> String {
+pub(crate) fn on_one_line(command: &str) -> String {
     let mut line = String::with_capacity(command.len());
     for c in command.trim().chars() {
         match c {

@@ -249,7 +249,9 @@ mod tests {
             (b"abc\0nonsense\0", None),
             (b"", None),
         ];
-        cases.into_iter().for_each(|(said, status)| assert_eq!(status_after("abc", said), status, "{said:?}"));
+        cases
+            .into_iter()
+            .for_each(|(said, status)| assert_eq!(status_after("abc", said), status, "{said:?}"));
     }
 
     #[test]

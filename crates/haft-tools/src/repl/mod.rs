@@ -11,9 +11,7 @@ mod tests;
 use std::{fmt, time::Duration};
 
 use haft_shell::understand;
-use haft_tool::{
-    Access, Availability, Class, Cx, Effects, Fault, Limit, PathBase, Reply, Spec, Tool,
-};
+use haft_tool::{Access, Availability, Class, Cx, Effects, Fault, Limit, PathBase, Reply, Spec, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -109,7 +107,9 @@ impl Tool for Repl {
     type Input = ReplInput;
     const SPEC: Spec = Spec::new("Repl")
         .aliases(&["repl", "run_code", "code_interpreter", "ipython"])
-        .search_hint("python node javascript bash interpreter notebook kernel session evaluate compute data state")
+        .search_hint(
+            "python node javascript bash interpreter notebook kernel session evaluate compute data state",
+        )
         // It cuts its output itself, and keeps the whole while it comes.
         .limit(Limit::Bytes(200 * 1024))
         .timeout(WITH_LAST_WORDS);
@@ -167,8 +167,7 @@ impl Tool for Repl {
             return Ok(afresh(language, was_there));
         }
         let grant = cx.grant().await?;
-        let open::Ready { interpreter, lost } =
-            self.open.ready(language, &self.options, &grant, cx).await?;
+        let open::Ready { interpreter, lost } = self.open.ready(language, &self.options, &grant, cx).await?;
         let shift = interpreter.begin().ok_or_else(|| busy(language))?;
         let keeper = cx.keeper();
         interpreter.process.keep_in(Box::new(move || keeper.begin()));
@@ -195,7 +194,9 @@ fn doubted(mut effects: Effects, doubt: &'static str) -> Effects {
 
 fn afresh(language: Language, was_there: bool) -> Reply {
     Reply::text(match was_there {
-        true => format!("[{language} was ended, with all that was defined in it; the next call starts it afresh]"),
+        true => {
+            format!("[{language} was ended, with all that was defined in it; the next call starts it afresh]")
+        }
         false => format!("[no {language} was running; the next call starts one]"),
     })
 }

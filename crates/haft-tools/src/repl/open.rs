@@ -120,14 +120,10 @@ fn serves(interpreter: &Interpreter, grant: &Grant) -> Result<(), Fault> {
     Err(Fault::denied(Refusal::Sandbox, message))
 }
 
-async fn launch(
-    language: Language,
-    options: &ReplOptions,
-    grant: &Grant,
-    cx: &Cx,
-) -> Result<Process, Fault> {
+async fn launch(language: Language, options: &ReplOptions, grant: &Grant, cx: &Cx) -> Result<Process, Fault> {
     let session = cx.session();
-    let program = language.program(Some(&session.workspace)).ok_or_else(|| not_installed(language, &session))?;
+    let program =
+        language.program(Some(&session.workspace)).ok_or_else(|| not_installed(language, &session))?;
     if !session.cwd.is_dir() {
         return Err(nowhere(&session));
     }

@@ -6,7 +6,7 @@
 # else that keeps variables. A function cannot be left that way without going on after it, so there the shell ends.
 while IFS= builtin read -r -d '' -u 223 _haft_length && IFS= builtin read -r -d '' -u 223 _haft_code; do
   builtin trap '((${#FUNCNAME[@]} > 1)) && builtin exit 130; builtin return 130' INT
-  builtin . /dev/fd/222 222<<<'builtin exec 222<&-; builtin eval "${_haft_trace:+set -x;}$_haft_code"' 223<&- 224>&-
+  builtin . /dev/fd/222 222<<<'exec 222<&-; builtin eval "${_haft_trace:+set -x;}$_haft_code"' 223<&- 224>&-
   {
     _haft_status=$? _haft_trace=${-//[!x]/}
     builtin set +x

@@ -11,6 +11,7 @@ mod glob; //         Glob: the files whose paths fit a pattern
 mod grep; //         Grep: the lines of files that match a pattern
 mod list; //         List: what is in a directory
 mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
+mod repl; //         Repl: runs code in an interpreter that stays
 mod read; //         Read: what is in a file, as a model can take it in
 mod stat; //         Stat: what is at a path
 mod task_output; //  TaskOutput: what a task in the background has said
@@ -33,6 +34,7 @@ mod desk; //         for tests: a session that may edit
 use haft_tool::{IntoTool, SharedTool};
 
 pub use bash::BashOptions;
+pub use repl::ReplOptions;
 pub use tool_search::ToolSearch;
 
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
@@ -47,6 +49,8 @@ pub struct Options {
     pub data_reminder: bool,
     /// What holds for commands.
     pub bash: BashOptions,
+    /// What holds for interpreters.
+    pub repl: ReplOptions,
 }
 
 /// All tools of [`builtin`], as somebody wants them.
@@ -61,6 +65,7 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         list::List.into_tool(),
         notebook_edit::NotebookEdit.into_tool(),
         read::Read { data_reminder: options.data_reminder }.into_tool(),
+        repl::Repl::new(options.repl).into_tool(),
         stat::Stat.into_tool(),
         task_output::TaskOutput.into_tool(),
         task_stop::TaskStop.into_tool(),

@@ -21,7 +21,7 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-use super::start::PASSED;
+use super::start::{PASSED, high};
 
 /// Where bash is found. Never through `PATH`: that may lead into the workspace.
 const PLACES: [&str; 4] =
@@ -85,11 +85,6 @@ impl Whereabouts {
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
         path.is_absolute().then_some(path)
     }
-}
-
-/// Above the numbers that are replaced in the child, however many descriptors are open here.
-fn high(descriptor: OwnedFd) -> io::Result<OwnedFd> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, PASSED[1] + 1)?)
 }
 
 /// Longer than any path that the kernel tells.

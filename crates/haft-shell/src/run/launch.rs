@@ -27,6 +27,9 @@ pub struct Launch {
     pub apart: bool,
     /// Whether its output is a terminal. Its input never is: whoever asks gets an end of file.
     pub pty: bool,
+    /// Whether there is a line to it besides input and output, on the descriptors [`SPOKEN`](super::SPOKEN): see
+    /// [`Process::say`] and [`Process::heard`].
+    pub spoken_to: bool,
     /// How long it may take.
     pub time_limit: Option<Duration>,
     /// How long it has to end by itself when it is told to.
@@ -45,7 +48,8 @@ pub struct Launch {
 pub type Spill = Box<dyn FnOnce() -> io::Result<(PathBuf, Box<dyn Write + Send>)> + Send>;
 
 /// Puts a fence around what a command is going to start. What it does in the child happens after the child has become
-/// the leader of a session, and before it is given the descriptors of [`PASSED`](super::PASSED).
+/// the leader of a session, and before it is given the descriptors of [`PASSED`](super::PASSED)
+/// and [`SPOKEN`](super::SPOKEN).
 pub type Confine = Box<dyn FnOnce(&mut Command) -> io::Result<Box<dyn Fence>> + Send>;
 
 /// How much output is kept where, in bytes.
@@ -108,6 +112,7 @@ impl Launch {
             set: Vec::new(),
             apart: false,
             pty: false,
+            spoken_to: false,
             time_limit: None,
             grace: Duration::from_secs(2),
             room: Room::default(),

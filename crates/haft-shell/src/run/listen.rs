@@ -21,6 +21,7 @@ use rustix::{
 use super::{
     Ended, Fence, Status, Stopped,
     bash::Whereabouts,
+    line::Line,
     process::Shared,
     start::{Started, nonblocking},
     tree::Tree,
@@ -62,7 +63,10 @@ pub(super) struct Listener {
     outputs: Vec<(Stream, File)>,
     tree: Tree,
     whereabouts: Option<Whereabouts>,
-    fence: Box<dyn Fence>,
+    line: Line,
+    /// How often it has been interrupted.
+    interrupts: u64,
+    fence: Arc<dyn Fence>,
     shared: Arc<Shared>,
     terms: Terms,
     stopped: Option<Stopped>,
@@ -80,7 +84,8 @@ enum Phase {
 
 impl Listener {
     pub(super) fn new(started: Started, shared: Arc<Shared>, terms: Terms) -> io::Result<Listener> {
-        let Started { child, output, errors, tree, whereabouts, fence } = started;
+        let Started { child, output, errors, tree, whereabouts, line, fence } = started;
+        shared.has_fence(&fence);
         let mut outputs = vec![(Stream::Output, nonblocking(output)?)];
         if let Some(errors) = errors {
             outputs.push((Stream::Errors, nonblocking(errors)?));
@@ -92,6 +97,8 @@ impl Listener {
             child,
             tree,
             whereabouts,
+            line,
+            interrupts: 0,
             fence,
             shared,
             terms,
@@ -107,6 +114,7 @@ impl Listener {
             self.attend();
             self.wait(self.next_time());
             self.read();
+            self.converse();
         }
         let left_running = self.clear_up();
         self.drain();
@@ -123,6 +131,10 @@ impl Listener {
     fn attend(&mut self) {
         let orders = self.shared.orders();
         let _ = rustix::io::read(self.shared.wake(), &mut [0u8; 8]);
+        if orders.interrupts > self.interrupts {
+            self.interrupts = orders.interrupts;
+            self.tree.interrupt(self.fence.ends_all());
+        }
         if orders.stop {
             self.stop(Stopped::Asked);
         }
@@ -165,6 +177,7 @@ impl Listener {
         let mut watched =
             vec![PollFd::new(&self.end, PollFlags::IN), PollFd::new(self.shared.wake(), PollFlags::IN)];
         watched.extend(self.outputs.iter().map(|(_, output)| PollFd::new(output, PollFlags::IN)));
+        watched.extend(self.line.watched(self.shared.has_words()));
         // Interrupted or not: whoever called looks at everything.
         let _ = poll(&mut watched, left.as_ref());
     }
@@ -184,6 +197,17 @@ impl Listener {
         });
         if !fits {
             self.stop(Stopped::WroteTooMuch);
+        }
+    }
+
+    /// Says what is to be said, and hears what was said. Whatever the process wrote before it spoke comes before its words.
+    fn converse(&mut self) {
+        self.shared.say(|words| self.line.say(words));
+        let mut buffer = [0; 4096];
+        let words = self.line.hear(&mut buffer);
+        if !words.is_empty() {
+            self.drain();
+            self.shared.heard(words);
         }
     }
 

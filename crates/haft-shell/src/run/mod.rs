@@ -13,6 +13,7 @@ mod launch; //   what is to run, and how
 mod confined; // the sandbox around it
 mod bash; //     a command for bash, and where it leaves off
 mod start; //    the child, from fork to exec
+mod line; //     a line to it, besides input and output
 mod process; //  the running thing, as its owner sees it
 mod listen; //   the thread that listens to it
 mod tree; //     all that it started
@@ -29,4 +30,4 @@ pub use ended::{Ended, Status, Stopped, signal_name};
 pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};
 pub use output::{Cut, Output, Piece};
 pub use process::Process;
-pub use start::PASSED;
+pub use start::{PASSED, SPOKEN};

@@ -87,6 +87,13 @@ impl Output {
         self.raw.total() <= self.most
     }
 
+    /// Keeps the whole there once it is too much to show, unless that has been agreed already.
+    pub(super) fn keep_in(&mut self, spill: Spill) {
+        if let File::Unneeded(none @ None) = &mut self.file {
+            *none = Some(spill);
+        }
+    }
+
     /// No more comes.
     pub(super) fn finish(&mut self) {
         let Output { cleaner, text, lines, last_line, file, .. } = self;

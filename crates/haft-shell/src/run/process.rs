@@ -1,11 +1,12 @@
 //! The running thing, as its owner sees it.
 
 use std::{
+    collections::VecDeque,
     fmt,
     future::Future,
     io,
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -14,7 +15,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::watch;
 
 use super::{
-    Ended, Launch, Output, Status, Stopped,
+    Ended, Fence, Launch, Output, Room, Spill, Status, Stopped,
+    line::note,
     listen::{Listener, Stream, Terms},
     start::start,
 };
@@ -30,12 +32,19 @@ pub(super) struct Shared {
     orders: Mutex<Orders>,
     /// Wakes the listener when there are orders.
     wake: OwnedFd,
+    /// What is to be said on the line.
+    words: Mutex<VecDeque<u8>>,
+    /// Held by the listener alone, so that it goes when the process has ended.
+    fence: OnceLock<Weak<dyn Fence>>,
+    room: Room,
 }
 
 struct State {
     output: Output,
     /// Stderr, where it is kept by itself.
     errors: Output,
+    /// What was said on the line and nobody has taken yet.
+    heard: Vec<u8>,
     ended: Option<Ended>,
 }
 
@@ -45,6 +54,8 @@ pub(super) struct Orders {
     pub(super) stop: bool,
     /// When it must be over.
     pub(super) until: Option<Instant>,
+    /// How often it is to be interrupted.
+    pub(super) interrupts: u64,
 }
 
 impl Process {
@@ -55,10 +66,13 @@ impl Process {
         let terms = Terms { began, grace: launch.grace };
         let until = launch.time_limit.and_then(|limit| began.checked_add(limit));
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { output, errors, ended: None }),
+            state: Mutex::new(State { output, errors, heard: Vec::new(), ended: None }),
             changes: watch::Sender::new(0),
-            orders: Mutex::new(Orders { stop: false, until }),
+            orders: Mutex::new(Orders { stop: false, until, interrupts: 0 }),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            words: Mutex::default(),
+            fence: OnceLock::new(),
+            room: launch.room,
         });
         let (tell, told) = mpsc::channel();
         let theirs = shared.clone();
@@ -119,6 +133,48 @@ impl Process {
         self.0.order(|orders| orders.stop = true);
     }
 
+    /// Interrupts it, as Ctrl-C would. What it makes of that is its own affair.
+    pub fn interrupt(&self) {
+        self.0.order(|orders| orders.interrupts += 1);
+    }
+
+    /// Says something on the line, where there is one ([`Launch::spoken_to`]). Returns at once.
+    pub fn say(&self, words: &[u8]) {
+        self.0.words.lock().unwrap_or_else(PoisonError::into_inner).extend(words);
+        self.0.order(|_| ());
+    }
+
+    /// Takes what it said on the line. All that it wrote before it said so is among the output by then.
+    pub fn heard(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().heard)
+    }
+
+    /// From here on, what is too much to show is kept there, if nothing else was agreed.
+    pub fn keep_in(&self, spill: Spill) {
+        self.0.lock().output.keep_in(spill);
+    }
+
+    /// Takes what it wrote so far; what comes is a new page. It is ended only for what it writes on one.
+    pub fn tear_off(&self) -> Output {
+        let blank = Output::new(&self.0.room, None);
+        let mut page = std::mem::replace(&mut self.0.lock().output, blank);
+        page.finish();
+        page
+    }
+
+    /// What the fence says about a page.
+    pub fn facts(&self, page: &Output) -> Vec<String> {
+        let Some(fence) = self.0.fence.get().and_then(Weak::upgrade) else { return Vec::new() };
+        let (mut shown, _, tail) = page.raw();
+        shown.extend(tail);
+        fence.facts(&shown)
+    }
+
+    /// Ends it after this time, unless somebody says something else until then.
+    pub fn end_after(&self, time: Duration) {
+        self.0.order(|orders| orders.until = Instant::now().checked_add(time));
+    }
+
     /// Lets it run as long as it likes.
     pub fn lift_time_limit(&self) {
         self.0.order(|orders| orders.until = None);
@@ -167,6 +223,25 @@ impl Shared {
         drop(state);
         self.tell();
         fits
+    }
+
+    /// Says what is to be said, as far as it can be.
+    pub(super) fn say(&self, say: impl FnOnce(&mut VecDeque<u8>)) {
+        say(&mut self.words.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Whether there is something to be said.
+    pub(super) fn has_words(&self) -> bool {
+        !self.words.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    pub(super) fn heard(&self, words: &[u8]) {
+        note(&mut self.lock().heard, words);
+        self.tell();
+    }
+
+    pub(super) fn has_fence(&self, fence: &Arc<dyn Fence>) {
+        let _ = self.fence.set(Arc::downgrade(fence));
     }
 
     /// How much it wrote.

@@ -11,6 +11,7 @@ use std::{
         unix::process::CommandExt,
     },
     process::{Child, Command, Stdio},
+    sync::Arc,
 };
 
 use rustix::{
@@ -21,11 +22,14 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use super::{Fence, Launch, bash::Whereabouts, tree::Tree};
+use super::{Fence, Launch, bash::Whereabouts, line::Line, tree::Tree};
 
 /// The descriptors that bash is given besides the first three. High numbers that no script uses. Whoever closes
 /// descriptors on the way to a command must leave them, or bash cannot tell where it left off.
 pub const PASSED: [RawFd; 2] = [221, 222];
+
+/// The descriptors of a process that is spoken to ([`Launch::spoken_to`]): it hears on the first and speaks on the second.
+pub const SPOKEN: [RawFd; 2] = [223, 224];
 
 /// A process that has just been started.
 pub(super) struct Started {
@@ -35,12 +39,17 @@ pub(super) struct Started {
     pub(super) errors: Option<OwnedFd>,
     pub(super) tree: Tree,
     pub(super) whereabouts: Option<Whereabouts>,
-    pub(super) fence: Box<dyn Fence>,
+    pub(super) line: Line,
+    pub(super) fence: Arc<dyn Fence>,
 }
 
 pub(super) fn start(launch: Launch) -> io::Result<Started> {
     let mut tree = Tree::new();
     let whereabouts = if launch.tells_directory { Some(Whereabouts::new()?) } else { None };
+    let (line, theirs) = match launch.spoken_to {
+        true => Line::new().map(|(line, theirs)| (line, Some(theirs)))?,
+        false => (Line::default(), None),
+    };
     let (output, written) = if launch.pty { terminal()? } else { channel()? };
     let (errors, errors_written) = match launch.apart && !launch.pty {
         true => channel().map(|(read, write)| (Some(read), write))?,
@@ -51,18 +60,17 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
     before_exec(&mut command, || lead_a_session().and_then(|()| leave_descriptors_behind()));
     let mut fence = (launch.fence)(&mut command)?;
     if let Some(whereabouts) = &whereabouts {
-        let passed = whereabouts.passed();
-        before_exec(&mut command, move || {
-            pass(passed);
-            Ok(())
-        });
+        pass_on(&mut command, whereabouts.passed(), PASSED);
+    }
+    if let Some(theirs) = &theirs {
+        pass_on(&mut command, theirs.passed(), SPOKEN);
     }
     command.envs(launch.set).envs([tree.variable()]).envs(whereabouts.is_some().then(Whereabouts::variable));
     let child = spawn(command, &mut *fence)?;
     if let Some(leader) = Pid::from_raw(child.id() as i32) {
         tree.begins_with(leader);
     }
-    Ok(Started { child, output, errors, tree, whereabouts, fence })
+    Ok(Started { child, output, errors, tree, whereabouts, line, fence: Arc::from(fence) })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
@@ -146,10 +154,17 @@ fn leave_descriptors_behind() -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+fn pass_on(command: &mut Command, descriptors: [RawFd; 2], numbers: [RawFd; 2]) {
+    before_exec(command, move || {
+        pass(descriptors, numbers);
+        Ok(())
+    });
+}
+
 /// A copy under the agreed number stays open over exec. Where there may be no such number, bash has nothing to read and
 /// tells nothing.
-fn pass(descriptors: [RawFd; 2]) {
-    for (from, to) in descriptors.into_iter().zip(PASSED) {
+fn pass(descriptors: [RawFd; 2], numbers: [RawFd; 2]) {
+    for (from, to) in descriptors.into_iter().zip(numbers) {
         // SAFETY: a system call with plain numbers; those that are copied lie above those that are replaced.
         #[expect(unsafe_code, reason = "a plain system call")]
         unsafe {
@@ -158,7 +173,12 @@ fn pass(descriptors: [RawFd; 2]) {
     }
 }
 
-/// Makes reads return at once where nothing is there.
+/// Above the numbers that are replaced in the child, however many descriptors are open here.
+pub(super) fn high(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, SPOKEN[1] + 1)?)
+}
+
+/// Makes reads return at once where nothing is there, and writes where there is no room.
 pub(super) fn nonblocking(descriptor: OwnedFd) -> io::Result<File> {
     let flags = rustix::fs::fcntl_getfl(&descriptor)?;
     rustix::fs::fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK)?;

@@ -247,3 +247,68 @@ async fn descriptors_and_the_environment_of_haft_stay_outside() {
     let (_, text) = run(launch).await;
     assert_eq!(text, "0 1 2 3 221 222 \nHAFT_RUN PATH PWD SHLVL _ ");
 }
+
+/// A bash that answers each word it is told on its line, with something printed before.
+fn parrot() -> Launch {
+    let mut launch = bash(
+        "while IFS= read -r -d '' -u 223 word; do [ \"$word\" = big ] && head -c 300000 /dev/zero | tr '\\0' x; \
+         echo \"got $word\"; printf '%s\\0' \"$word\" >&224; done; echo over",
+    );
+    launch.tells_directory = false;
+    launch.spoken_to = true;
+    launch
+}
+
+/// What is said on the line, once there is something.
+async fn heard(process: &Process) -> String {
+    let mut words = Vec::new();
+    let began = Instant::now();
+    while !words.ends_with(b"\0") && began.elapsed() < Duration::from_secs(10) {
+        let change = process.changed();
+        words.extend(process.heard());
+        if !words.ends_with(b"\0") {
+            let _ = tokio::time::timeout(Duration::from_millis(100), change).await;
+        }
+    }
+    String::from_utf8(words).unwrap()
+}
+
+#[tokio::test]
+async fn a_process_that_is_spoken_to_answers_after_all_that_it_printed() {
+    let process = parrot().start().unwrap();
+    for (word, printed) in [("one", 8), ("big", 300_008), ("two", 8)] {
+        process.say(format!("{word}\0").as_bytes());
+        assert_eq!(heard(&process).await, format!("{word}\0"));
+        assert_eq!(process.tear_off().bytes(), printed, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn words_that_are_longer_than_a_pipe_are_said_whole() {
+    let process = parrot().start().unwrap();
+    let long = format!("{}\0", "y".repeat(400_000));
+    process.say(long.as_bytes());
+    let printed = until(|| process.with_output(|output| output.bytes()) == 400_005).await;
+    assert!(printed, "{}", process.with_output(|output| output.bytes()));
+}
+
+#[tokio::test]
+async fn of_a_flood_of_words_only_the_end_is_kept() {
+    let mut launch = bash("head -c 50000000 /dev/zero >&224; printf end >&224; exec 224>&-; sleep 0.3");
+    launch.tells_directory = false;
+    launch.spoken_to = true;
+    let process = launch.start().unwrap();
+    process.ended().await;
+    let words = process.heard();
+    assert!(words.len() <= 64 * 1024 && words.ends_with(b"end"), "{}", words.len());
+}
+
+#[tokio::test]
+async fn an_interrupt_reaches_the_process_and_what_it_waits_for() {
+    let process =
+        bash("trap 'echo interrupted; exit 3' INT; echo ready; sleep 1000; echo never").start().unwrap();
+    assert!(until(|| process.with_output(|output| output.bytes()) > 0).await);
+    process.interrupt();
+    assert_eq!(process.ended().await.status, Status::Code(3));
+    assert_eq!(process.with_output(|output| output.text().head), "ready\ninterrupted\n");
+}

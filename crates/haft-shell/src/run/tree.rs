@@ -11,7 +11,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 
 /// The variable that marks a tree.
 const MARK: &str = "HAFT_RUN";
@@ -51,6 +53,15 @@ impl Tree {
         }
         let elsewhere = self.others().into_iter().filter(|pid| !self.is_in_the_group(*pid));
         elsewhere.for_each(|pid| self.signal_one(pid, signal));
+    }
+
+    /// Interrupts what runs, as a terminal would: the group, or whoever passes it on to those inside.
+    pub(super) fn interrupt(&self, is_passed_on: bool) {
+        let Some(leader) = self.leader else { return };
+        let _ = match is_passed_on {
+            true => kill_process(leader, Signal::INT),
+            false => kill_process_group(leader, Signal::INT),
+        };
     }
 
     /// All that runs, but for the leader.

@@ -1,6 +1,6 @@
 //! `Bash`: runs a command, and tells what it printed and how it ended.
 
-mod launch; //  from the input to a process
+mod launch; // from the input to a process
 mod wait; //    until it ends, is stopped, or goes on in the background
 mod task; //    a process that goes on after its call
 pub(crate) mod report; // what model and person are told

@@ -1,0 +1,72 @@
+//! Whether an interpreter that was started with one grant may serve a call with another.
+//!
+//! A sandbox is fixed when its process starts, and what a snippet leaves behind stays in the process. So the question is not
+//! whether two grants are equal, but whether the process can do anything that the call may not.
+
+use std::path::PathBuf;
+
+use haft_tool::Grant;
+
+/// Whether who is held by the first grant can do nothing that the second does not permit.
+pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
+    if !permitted.confined {
+        return true;
+    }
+    held.confined
+        && (held.required || !permitted.required)
+        && held.write.iter().all(|root| is_below_one(root, &permitted.write))
+        && permitted.deny_read.iter().all(|place| is_below_one(place, &held.deny_read))
+        && held.hosts.iter().all(|host| permitted.hosts.contains(host))
+}
+
+fn is_below_one(place: &PathBuf, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| place.starts_with(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(words: &str) -> Vec<PathBuf> {
+        words.split_whitespace().map(PathBuf::from).collect()
+    }
+
+    /// A grant from `writable | denied | hosts`.
+    fn grant(text: &str) -> Grant {
+        let mut parts = text.split('|');
+        let mut next = || parts.next().unwrap_or_default();
+        let (write, deny_read) = (paths(next()), paths(next()));
+        let hosts = next().split_whitespace().map(str::to_owned).collect();
+        Grant { confined: true, required: false, write, deny_read, hosts }
+    }
+
+    #[test]
+    fn who_has_less_is_within() {
+        let cases = [
+            ("/w||", "/w||", true),
+            ("/w||", "/w /tmp/x||", true),
+            ("/w /tmp/x||", "/w||", false),
+            ("/w/src||", "/w||", true),
+            ("/w||", "/w/src||", false),
+            ("/w-other||", "/w||", false),
+            ("/w|/w/.env|", "/w||", true),
+            ("/w||", "/w|/w/.env|", false),
+            ("/w|/w/keys|", "/w|/w/keys/one /w/keys/two|", true),
+            ("/w|/w/keys/one|", "/w|/w/keys|", false),
+            ("/w||docs.rs", "/w||docs.rs crates.io", true),
+            ("/w||docs.rs", "/w||", false),
+        ];
+        for (held, permitted, expected) in cases {
+            assert_eq!(is_within(&grant(held), &grant(permitted)), expected, "{held} in {permitted}");
+        }
+    }
+
+    #[test]
+    fn who_is_free_is_within_nothing_that_is_confined() {
+        let free = Grant::default();
+        assert!(is_within(&grant("/w||"), &free) && is_within(&free, &free));
+        assert!(!is_within(&free, &grant("/w||")));
+        let required = Grant { required: true, ..grant("/w||") };
+        assert!(!is_within(&grant("/w||"), &required) && is_within(&required, &grant("/w||")));
+    }
+}

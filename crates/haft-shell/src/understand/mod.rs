@@ -25,7 +25,6 @@ use crate::{
 /// A command line, understood as far as it can be.
 #[derive(Debug)]
 pub struct Understood {
-    parsed: Parsed,
     acts: Vec<Act>,
 }
 
@@ -61,8 +60,7 @@ pub enum Act {
 /// Reads a command line. Takes time in proportion to its length, whatever is in it.
 pub fn understand(text: &str, base: &PathBase) -> Understood {
     let parsed = syntax::parse(text);
-    let acts = Walk::new(base).text(text, &parsed);
-    Understood { parsed, acts }
+    Understood { acts: Walk::new(base).text(text, &parsed) }
 }
 
 impl Understood {
@@ -75,15 +73,13 @@ impl Understood {
     pub fn effects(&self) -> Effects {
         effects::of(&self.acts)
     }
+}
 
-    /// The command line as somebody who must allow it should see it: from the tree, with nothing left out and nothing
-    /// that could look like something else.
-    pub fn shown(&self, text: &str) -> String {
-        match &self.parsed.error {
-            None => syntax::render(&self.parsed.script),
-            Some(_) => escaped(text),
-        }
-    }
+/// A command line as somebody who must allow it should see it: from its tree, with nothing left out and nothing that could
+/// look like something else. What cannot be read is shown as it is written.
+pub fn shown(text: &str) -> String {
+    let Parsed { script, error } = syntax::parse(text);
+    if error.is_some() { escaped(text) } else { syntax::render(&script) }
 }
 
 /// A text that could not be read, so that at least everything in it can be seen.

@@ -2,7 +2,7 @@
 
 use haft_tool::{Effects, PathBase};
 
-use super::{Understood, understand};
+use super::{Understood, shown, understand};
 
 fn read(line: &str) -> Understood {
     let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
@@ -152,8 +152,10 @@ fn what_cannot_be_read_is_in_doubt_and_its_words_are_still_seen() {
 #[test]
 fn characters_that_hide_are_doubted_and_shown() {
     doubts("cat a\u{202e}txt", "characters that do not look like what they are");
-    let line = "cat a\u{202e}txt";
-    assert!(!read(line).shown(line).contains('\u{202e}'));
+    assert!(!shown("cat a\u{202e}txt").contains('\u{202e}'));
+    assert!(!shown("cat 'a\u{202e}txt").contains('\u{202e}'));
+    let line = "git log --oneline|head -5;rm -rf 'a b' # tidy";
+    assert_eq!(shown(line), "git log --oneline | head -5\nrm -rf 'a b'");
     doubts("cat docs/übersicht.md", "");
 }
 

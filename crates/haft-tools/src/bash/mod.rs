@@ -120,7 +120,8 @@ impl Tool for Bash {
     }
 
     fn describe(&self, input: &BashInput) -> String {
-        let command = report::on_one_line(&input.command);
+        // From the tree: the words that run, not how they were dressed.
+        let command = report::on_one_line(&haft_shell::shown(&input.command));
         match input.description.as_deref().map(report::on_one_line) {
             Some(purpose) if !purpose.is_empty() => format!("{purpose}: {command}"),
             _ => format!("Run {command}"),

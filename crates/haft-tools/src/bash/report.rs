@@ -189,7 +189,7 @@ pub(crate) fn on_one_line(command: &str) -> String {
     let mut line = String::with_capacity(command.len());
     for c in command.trim().chars() {
         match c {
-            '\n' => line.push_str("\\n"),
+            '\n' => line.push_str(" ⏎ "),
             '\t' => line.push_str("\\t"),
             c if c.is_control() || is_invisible(c) => {
                 let _ = write!(line, "\\u{{{:x}}}", u32::from(c));

@@ -14,6 +14,9 @@ pub struct Grant {
     pub write: Vec<PathBuf>,
     /// What they may not read, with all below.
     pub deny_read: Vec<PathBuf>,
+    /// What they may not read either, also where nothing is now: below a directory, names that fit a pattern. A sandbox
+    /// masks what is there; these are for who reads what was there once.
+    pub deny_patterns: Vec<(PathBuf, String)>,
     /// The hosts that they may contact.
     pub hosts: Vec<String>,
 }

@@ -283,6 +283,8 @@ pub struct Restricted {
     pub asked: Vec<PathBuf>,
     /// Directories below which patterns say what is.
     pub patterned: Vec<PathBuf>,
+    /// Those patterns, each with its directory.
+    pub patterns: Vec<(PathBuf, String)>,
 }
 
 /// The rules that speak against reading, as far as they count in one call.

@@ -49,6 +49,8 @@ struct Globs {
     waiting: Vec<Glob>,
     set: GlobSet,
     rules: Vec<(Verdict, RuleId)>,
+    /// As they are written, for who cannot use the set.
+    texts: Vec<String>,
 }
 
 impl PathRules {
@@ -189,12 +191,27 @@ impl Directory {
             || self.globs.rules.iter().any(|(verdict, _)| *verdict != Verdict::Allow);
         if has_patterns {
             places.patterned.push(here.clone());
+            places.patterns.extend(self.patterns().map(|pattern| (here.clone(), pattern)));
         }
         for (name, child) in self.children.iter() {
             here.push(OsStr::from_bytes(name));
             child.restricted(here, places);
             here.pop();
         }
+    }
+
+    /// The patterns that ask or deny.
+    fn patterns(&self) -> impl Iterator<Item = String> {
+        let is_strict = |hits: &Hits| hits.deny.is_some() || hits.ask.is_some();
+        let below = is_strict(&self.below).then(|| "**".to_owned());
+        let names = self.anywhere.iter().filter(move |(_, hits)| is_strict(hits)).flat_map(|(name, _)| {
+            let name = globset::escape(&String::from_utf8_lossy(name));
+            [format!("**/{name}"), format!("**/{name}/**")]
+        });
+        let globs = self.globs.rules.iter().zip(&self.globs.texts);
+        let globs =
+            globs.filter(|((verdict, _), _)| *verdict != Verdict::Allow).map(|(_, text)| text.clone());
+        below.into_iter().chain(names).chain(globs)
     }
 
     fn find_anywhere(&self, rest: &[u8], hits: &mut Hits) {
@@ -213,7 +230,7 @@ impl Globs {
     fn finish(&mut self) -> Result<(), (RuleId, globset::Error)> {
         let Some((_, last)) = self.rules.last() else { return Ok(()) };
         self.set = GlobSet::new(&self.waiting).map_err(|err| (self.culprit().unwrap_or(*last), err))?;
-        self.waiting.clear();
+        self.texts = self.waiting.drain(..).map(|glob| glob.glob().to_owned()).collect();
         Ok(())
     }
 

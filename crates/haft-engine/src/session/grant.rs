@@ -52,6 +52,7 @@ pub(super) fn grant(
         required: sandbox.required,
         write: writable(session, declared),
         deny_read,
+        deny_patterns: patterns(session, entry),
         hosts,
     })
 }
@@ -80,7 +81,7 @@ fn masked(
 ) -> Result<Vec<PathBuf>, Fault> {
     let mut masked = session.engine().settings().sandbox.deny_read.clone();
     let names = || std::iter::once(entry.name()).chain(entry.tool().spec().other_names().iter().copied());
-    let Restricted { denied, asked, patterned } = session.policy().restricted(names());
+    let Restricted { denied, asked, patterned, .. } = session.policy().restricted(names());
     masked.extend(denied);
     // Somebody was asked about what the call declared, and said yes.
     let was_asked = |path: &PathBuf| declared.places.iter().any(|(place, _)| place.starts_with(path));
@@ -93,6 +94,12 @@ fn masked(
         look_up(root, &withheld, declared, token, &mut masked)?;
     }
     Ok(with_targets(masked))
+}
+
+/// The patterns of what may not be read.
+fn patterns(session: &Session, entry: &Entry) -> Vec<(PathBuf, String)> {
+    let names = std::iter::once(entry.name()).chain(entry.tool().spec().other_names().iter().copied());
+    session.policy().restricted(names).patterns
 }
 
 /// A place that is reached through a link is masked at both.
@@ -262,6 +269,18 @@ mod tests {
         check(&["Read(**/*.pem)", "Read(//etc/shadow)"], &["/etc/shadow", "keys/one.pem"]);
         check(&["Read(**/config)"], &[".git/config"]);
         check(&["Bash(rm:*)", "Grep(src)"], &[]);
+    }
+
+    #[test]
+    fn what_patterns_cover_is_told_also_where_nothing_is() {
+        let check = |rule: &str, expected: &[&str]| {
+            let grant = granted(&[("deny", rule)], |_| Effects::unknown()).unwrap();
+            let patterns: Vec<String> = grant.deny_patterns.into_iter().map(|(_, pattern)| pattern).collect();
+            assert_eq!(patterns, expected, "{rule}");
+        };
+        check("Read(**/.env)", &["**/.env", "**/.env/**"]);
+        check("Read(conf/*.{pem,key})", &["*.{pem,key}", "*.{pem,key}/**"]);
+        check("Read(keys/**)", &[]);
     }
 
     #[test]

@@ -160,6 +160,8 @@ fn the_paths_that_are_touched_are_told() {
         ("curl -O http://x.test/a", &["writes ."]),
         ("git diff --output=out", &["aside out"]),
         ("git show HEAD:a/b", &["reads a/b"]),
+        ("git cat-file -p HEAD:a/b", &["reads a/b"]),
+        ("git cat-file blob HEAD:a/b", &["reads a/b"]),
         ("git -C sub diff a", &["reads sub/a", "reads sub"]),
         ("git -C sub diff /a", &["reads /a", "reads sub"]),
         ("git -C a -C b diff c", &["reads a/b/c", "reads a/b"]),

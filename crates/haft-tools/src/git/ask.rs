@@ -40,9 +40,9 @@ impl<'a> Git<'a> {
         Ok(Git { grant, here, program: pinned::program()?, cx })
     }
 
-    /// What may not be read.
-    pub(super) fn denied(&self) -> &[PathBuf] {
-        &self.grant.deny_read
+    /// What it may touch.
+    pub(super) fn grant(&self) -> &Grant {
+        &self.grant
     }
 
     /// The root of the workspace.

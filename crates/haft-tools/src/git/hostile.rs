@@ -10,7 +10,7 @@ use super::tests::{Desk, shell};
 /// How a repository tries it.
 struct Plant {
     what: &'static str,
-    /// What makes it so. `$EVIL` is a program that leaves a mark.
+    /// What makes it so. `$EVIL` is a program that leaves a mark; after an `@` is one of the texts below.
     made_by: &'static str,
     /// Where, below the workspace.
     at: &'static str,
@@ -99,17 +99,17 @@ const PLANTS: &[Plant] = &[
     ),
     plant(
         "signatures in the format",
-        "git config gpg.program $EVIL; git config format.pretty %G?; SIGN",
+        "git config gpg.program $EVIL; git config format.pretty %G?; @signed",
         "log",
     ),
     plant(
         "signatures that are shown",
-        "git config gpg.program $EVIL; git config log.showSignature true; SIGN",
+        "git config gpg.program $EVIL; git config log.showSignature true; @signed",
         "log",
     ),
     plant(
         "signatures of another kind",
-        "git config gpg.ssh.program $EVIL; git config gpg.ssh.allowedSignersFile /dev/null; git config format.pretty %G?; SIGN-SSH",
+        "git config gpg.ssh.program $EVIL; git config gpg.ssh.allowedSignersFile /dev/null; git config format.pretty %G?; @signed-by-ssh",
         "log",
     ),
     plant(
@@ -127,10 +127,10 @@ const PLANTS: &[Plant] = &[
         "git init -q o; git -C o -c user.name=x -c user.email=x commit -q --allow-empty -m x; echo $PWD/o/.git/objects > .git/objects/info/alternates; git config core.alternateRefsCommand $EVIL",
         "log --alternate-refs",
     ),
-    plant("a submodule's monitor", "SUBMODULE; git -C m config core.fsmonitor $EVIL", "status"),
+    plant("a submodule's monitor", "@submodule; git -C m config core.fsmonitor $EVIL", "status"),
     plant(
         "a submodule's filter",
-        "SUBMODULE; echo '* filter=f' > m/.gitattributes; git -C m config filter.f.clean $EVIL; echo x >> m/a.txt",
+        "@submodule; echo '* filter=f' > .git/modules/m/info/attributes; git -C m config filter.f.clean $EVIL; echo eno > m/a.txt",
         "diff",
     ),
     plant(
@@ -266,15 +266,15 @@ struct Evil(tempfile::TempDir);
 impl Evil {
     fn new() -> Evil {
         let evil = Evil(tempfile::tempdir().unwrap());
-        let program = format!("#!/bin/sh\necho ran >> {}\ncat\n", evil.0.path().join("mark").display());
+        let program = format!("#!/bin/sh\necho ran >> {}\nexit 1\n", evil.0.path().join("mark").display());
         fs::write(evil.0.path().join("evil"), program).unwrap();
         evil
     }
 
     /// Makes the repository so, and forgets what ran meanwhile.
     fn plant(&self, desk: &Desk, plant: &Plant) -> String {
-        let made_by =
-            plant.made_by.replace("SIGN-SSH", SIGN_SSH).replace("SIGN", SIGN).replace("SUBMODULE", SUBMODULE);
+        let made_by = plant.made_by.replace("@signed-by-ssh", SIGN_SSH).replace("@signed", SIGN);
+        let made_by = made_by.replace("@submodule", SUBMODULE);
         let program = self.0.path().join("evil");
         let said =
             shell(desk.workspace.root(), &format!("chmod +x {0}; EVIL={0}; {made_by}", program.display()));

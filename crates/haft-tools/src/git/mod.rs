@@ -11,17 +11,14 @@ mod pinned; //     what git is told to be
 mod ask; //        a small question to git
 mod repository; // which repository this is, and what it would run
 mod withheld; //   what rules keep from being shown
+mod patterns; //   their patterns, as git understands them
 mod report; //     what model and person are told
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod hostile;
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use haft_shell::run::Process;
 use haft_tool::{
@@ -32,6 +29,7 @@ use serde::Deserialize;
 
 use ask::Git as Runner;
 use repository::Repository;
+use withheld::LeftOut;
 
 /// Looks into a git repository: history, differences, state, who wrote what. It changes nothing, so it is not asked about.
 ///
@@ -90,19 +88,17 @@ impl Tool for Git {
         let runner = Runner::new(read_only(cx.grant().await?), here, cx)?;
         let repository = Repository::of(&runner, &session.workspace).await?;
         let left_out = withheld::left_out(&input.args, &runner, &repository).await?;
-        let process = runner.start(all_words(&input.args, &left_out, &repository), &repository.pins).await?;
+        let process = runner.start(all_words(&input.args, &left_out), &repository.pins).await?;
         let ended = wait(&process, cx).await;
-        let top = repository.top.as_deref();
-        let told = report::Told { args: &input.args, ended: ended.as_ref(), left_out: &left_out, top };
+        let told = report::Told { args: &input.args, ended: ended.as_ref(), left_out: &left_out.names };
         Ok(process.with_output(|output| told.reply(output)))
     }
 }
 
 /// The model's words, what is added to them, and what git must leave out.
-fn all_words(args: &[String], left_out: &[PathBuf], repository: &Repository) -> Vec<OsString> {
+fn all_words(args: &[String], left_out: &LeftOut) -> Vec<OsString> {
     let words = words::run(args).into_iter().map(OsString::from);
-    let top = repository.top.as_deref().unwrap_or(Path::new("/"));
-    words.chain(left_out.iter().map(|place| withheld::exclusion(place, top))).collect()
+    words.chain(left_out.words.iter().cloned()).collect()
 }
 
 /// The session as it would be in this directory, links resolved.

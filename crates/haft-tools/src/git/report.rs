@@ -1,12 +1,9 @@
 //! What model and person are told.
 
-use std::{
-    fmt::Write,
-    path::{Path, PathBuf},
-};
+use std::fmt::Write;
 
 use haft_shell::run::{Ended, Output, Status, Stopped};
-use haft_tool::{FaultKind, Reply, View, shown};
+use haft_tool::{FaultKind, Reply, View};
 
 use super::TIME;
 use crate::bash::report::{as_it_came, end_line, on_one_line, printed};
@@ -15,8 +12,7 @@ use crate::bash::report::{as_it_came, end_line, on_one_line, printed};
 pub(super) struct Told<'a> {
     pub(super) args: &'a [String],
     pub(super) ended: Option<&'a Ended>,
-    pub(super) left_out: &'a [PathBuf],
-    pub(super) top: Option<&'a Path>,
+    pub(super) left_out: &'a [String],
 }
 
 impl Told<'_> {
@@ -56,10 +52,8 @@ impl Told<'_> {
 
     fn withheld(&self) -> Option<String> {
         const MOST_NAMED: usize = 5;
-        let names = self.left_out.iter().take(MOST_NAMED).map(|place| {
-            shown(self.top.and_then(|top| place.strip_prefix(top).ok()).unwrap_or(place)).to_string()
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
+        let names: Vec<&str> = self.left_out.iter().take(MOST_NAMED).map(String::as_str).collect();
+        let names = names.join(", ");
         let more = match self.left_out.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),

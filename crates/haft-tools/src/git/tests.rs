@@ -303,6 +303,40 @@ fn what_a_rule_keeps_from_being_read_does_not_come_out_of_the_history() {
 }
 
 #[test]
+fn what_a_pattern_covers_does_not_come_out_of_the_history_after_it_is_gone() {
+    let gone = "mkdir -p x/conf conf; echo SECRET-1 > .env; echo SECRET-2 > x/.env; echo SECRET-3 > conf/a.pem; \
+        echo SECRET-4 > conf/b.key; echo plain > x/b.txt; git add -f .; git commit -qm added; git tag old; \
+        git rm -q .env x/.env conf/*; git commit -qm removed";
+    let desk = Desk::new(gone, &["Read(**/.env)", "Read(conf/*.{pem,key})"]);
+    for words in [
+        "log -p",
+        "show",
+        "show old",
+        "diff old HEAD",
+        "diff old:x HEAD:x",
+        "diff old:conf HEAD:x",
+        "show old:.env",
+        "show old:x/.env",
+        "show old:conf/a.pem",
+        "grep SECRET old",
+        "grep SECRET old:conf",
+        "log -p --all -- conf",
+        "cat-file -p old:.env",
+        "whatchanged -p",
+    ] {
+        let told = desk.git(words);
+        assert!(!told.contains("SECRET-"), "{words}: {told}");
+    }
+    let from_x = |args: &[&str]| desk.result(json!({ "args": args, "cwd": "x" })).text();
+    assert!(!from_x(&["show", "old:conf/a.pem"]).contains("SECRET-"));
+    assert_eq!(from_x(&["show", "old:./b.txt"]), "plain");
+    assert_eq!(
+        desk.git("show --format=%s --name-only old"),
+        "added\n\nx/b.txt\n[left out, because a rule keeps it from being read: **/.env, *.{pem,key}]"
+    );
+}
+
+#[test]
 fn the_rest_is_shown_and_what_was_left_out_is_told() {
     let desk = guarded(true);
     assert_eq!(

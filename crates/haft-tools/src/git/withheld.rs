@@ -4,8 +4,6 @@
 //! where a rule speaks against a place in the repository, that place is left out of what git goes through, and what
 //! could bring its content out by another name (an object's hash, a tree, a stash) is not taken. A closed list: a
 //! subcommand of which nothing is said here is not taken either.
-//!
-//! A rule with a pattern is known here by the files that it covers now: a file that is only in the history is not.
 
 use std::{
     ffi::OsString,
@@ -13,10 +11,11 @@ use std::{
 };
 
 use haft_shell::programs::Arg;
-use haft_tool::{Fault, Refusal, overlap, shown};
+use haft_tool::{Fault, Grant, Refusal, overlap, shown};
 
 use super::{
     ask::Git,
+    patterns::exclusions,
     repository::Repository,
     words::{below, facts, subcommand_length},
 };
@@ -34,46 +33,159 @@ enum Manner {
     Closed(&'static str),
 }
 
-/// The places that git must leave out of what it goes through.
+/// What rules keep from being read in this repository.
+struct Withheld<'a> {
+    /// Places that are there.
+    places: Vec<&'a PathBuf>,
+    /// Patterns, also for what is not there any more.
+    patterns: Vec<&'a (PathBuf, String)>,
+}
+
+/// What git must leave out of what it goes through.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    /// The words that tell it so.
+    pub(super) words: Vec<OsString>,
+    /// The same for people and models.
+    pub(super) names: Vec<String>,
+}
+
 pub(super) async fn left_out(
     args: &[String],
     git: &Git<'_>,
     repository: &Repository,
-) -> Result<Vec<PathBuf>, Fault> {
-    let denied = denied(git, repository);
-    if denied.is_empty() {
-        return Ok(Vec::new());
+) -> Result<LeftOut, Fault> {
+    let ground = repository.top.as_deref().unwrap_or(git.workspace());
+    let withheld = Withheld::on(ground, git.grant());
+    let manner = manner(args);
+    if withheld.is_empty() || manner == Manner::Names {
+        return Ok(LeftOut::default());
     }
-    let manner = match (manner(args), &repository.top) {
-        (Manner::Names, _) => return Ok(Vec::new()),
-        (Manner::Closed(instead), _) => return Err(not_taken(&denied, instead)),
-        (_, None) => return Err(not_taken(&denied, "set `cwd` to where the repository's files are")),
-        (manner, Some(top)) => {
-            paths_in_history(args, git.cwd(), top, &denied)?;
-            manner
-        }
+    if let Manner::Closed(instead) = manner {
+        return Err(withheld.not_taken(instead));
+    }
+    let Some(top) = &repository.top else {
+        return Err(withheld.not_taken("set `cwd` to where the repository's files are"));
     };
-    objects(args, git, &denied, manner).await?;
+    withheld.paths_in_history(args, git.cwd(), top)?;
+    withheld.objects(args, git, manner).await?;
     match manner {
-        Manner::Trees if names_all_paths(args) => Ok(Vec::new()),
-        Manner::Trees if !takes_more_paths(args) => Err(not_taken(&denied, "give the last option its value")),
-        Manner::Trees => Ok(denied),
-        _ => Ok(Vec::new()),
+        Manner::Trees if names_all_paths(args) => Ok(LeftOut::default()),
+        Manner::Trees if !takes_more_paths(args) => Err(withheld.not_taken("give the last option its value")),
+        Manner::Trees => withheld.leave_out(top),
+        _ => Ok(LeftOut::default()),
     }
 }
 
-/// The words that make git leave a place out.
-pub(super) fn exclusion(place: &Path, top: &Path) -> OsString {
-    let mut word = OsString::from(EXCLUDE);
-    word.push(place.strip_prefix(top).unwrap_or(place));
-    word
-}
-
+/// What begins a word that makes git leave a place out.
 const EXCLUDE: &str = ":(top,exclude,literal)";
 
-fn denied(git: &Git<'_>, repository: &Repository) -> Vec<PathBuf> {
-    let ground = repository.top.as_deref().unwrap_or(git.workspace());
-    git.denied().iter().filter(|place| overlap(place, ground)).cloned().collect()
+/// More words are not given to git for this.
+const MOST_WORDS: usize = 4_000;
+
+impl<'a> Withheld<'a> {
+    fn on(ground: &Path, grant: &'a Grant) -> Withheld<'a> {
+        let places = grant.deny_read.iter().filter(|place| overlap(place, ground)).collect();
+        let patterns =
+            grant.deny_patterns.iter().filter(|(directory, _)| overlap(directory, ground)).collect();
+        Withheld { places, patterns }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.patterns.is_empty()
+    }
+
+    fn leave_out(&self, top: &Path) -> Result<LeftOut, Fault> {
+        let mut left_out = LeftOut::default();
+        for place in &self.places {
+            let below_top = place.strip_prefix(top).unwrap_or(place);
+            left_out.names.push(shown(below_top).to_string());
+            let mut word = OsString::from(EXCLUDE);
+            word.push(below_top);
+            left_out.words.push(word);
+        }
+        for (directory, pattern) in self.patterns.iter().copied() {
+            let words = exclusions(directory, pattern, top);
+            left_out.words.extend(words.ok_or_else(|| self.not_taken("name files by COMMIT:PATH"))?);
+            if !pattern.ends_with("/**") {
+                left_out.names.push(pattern.clone());
+            }
+        }
+        if left_out.words.len() > MOST_WORDS {
+            return Err(self.not_taken("name files by COMMIT:PATH"));
+        }
+        Ok(left_out)
+    }
+
+    /// `HEAD:path` begins at the top of the repository, where policy has looked for it in the directory.
+    fn paths_in_history(&self, args: &[String], cwd: &Path, top: &Path) -> Result<(), Fault> {
+        for word in operands(args).filter(|word| has_path(word)) {
+            for (at, _) in word.match_indices(':') {
+                let path = &word[at + 1..];
+                let meant = [top, cwd].map(|directory| by_text(&below(directory, path)));
+                let hit = self.places.iter().find(|place| meant.iter().any(|path| overlap(path, place)));
+                if let Some(place) = hit {
+                    return Err(refused(word, place));
+                }
+                let is_judged = cwd == top || path.starts_with("./") || path.starts_with("../");
+                if !is_judged && !self.patterns.is_empty() {
+                    return Err(self.not_taken("set `cwd` to the top of the repository, or write `:./PATH`"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An object that is no commit has no path, so nobody can say which file it is; and paths in a tree that is not the
+    /// top's are not those that are left out.
+    async fn objects(&self, args: &[String], git: &Git<'_>, manner: Manner) -> Result<(), Fault> {
+        let told_apart = args.iter().any(|word| word == "--");
+        let is_file = |word: &str| !told_apart && below(git.cwd(), word).symlink_metadata().is_ok();
+        // Git takes no word for a revision that also is a file, unless it is told.
+        let words: Vec<&str> = operands(args).filter(|word| !is_file(word)).flat_map(revisions).collect();
+        if words.len() > MOST_OBJECTS {
+            let instead = format!("name at most {MOST_OBJECTS} revisions, and paths after `--`");
+            return Err(self.not_taken(&instead));
+        }
+        let goes_through_trees = manner == Manner::Trees && args[0] != "show";
+        for name in words {
+            let kind = git.ask(&["cat-file", "-t", &format!("{name}{}", peel(name))]).await?.said;
+            let is_nameless = kind.starts_with(b"blob") && !has_path(name);
+            if is_nameless || (goes_through_trees && kind.starts_with(b"tree")) {
+                return Err(self
+                    .not_taken(&format!("name `{name}` as COMMIT, with paths after `--`, or COMMIT:FILE")));
+            }
+        }
+        Ok(())
+    }
+
+    fn not_taken(&self, instead: &str) -> Fault {
+        let places = self.places.iter().map(|place| shown(place).to_string());
+        let first = places.chain(self.patterns.iter().map(|(_, pattern)| pattern.clone())).next();
+        let more = if self.places.len() + self.patterns.len() > 1 { " and more" } else { "" };
+        let message = format!(
+            "a rule keeps {}{more} from being read, and in this form git could show it; {instead}",
+            first.unwrap_or_default(),
+        );
+        Fault::denied(Refusal::Rule, message)
+    }
+}
+
+/// So many words are looked up.
+const MOST_OBJECTS: usize = 32;
+
+/// The names in `A..B`, `^A`, `A^!`.
+fn revisions(word: &str) -> Vec<&str> {
+    if has_path(word) {
+        return vec![word];
+    }
+    let names = word.split("..").map(|name| name.trim_matches(['.', '^', '!', '@']).trim_end_matches("^-"));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// What a tag stands for; a path stands for itself.
+fn peel(name: &str) -> &'static str {
+    if has_path(name) { "" } else { "^{}" }
 }
 
 fn manner(args: &[String]) -> Manner {
@@ -142,21 +254,6 @@ fn operands(args: &[String]) -> impl Iterator<Item = &str> {
     words.take_while(|word| *word != "--").filter(|word| !word.starts_with('-'))
 }
 
-/// `HEAD:path` begins at the top of the repository, where policy has looked for it in the directory.
-fn paths_in_history(args: &[String], cwd: &Path, top: &Path, denied: &[PathBuf]) -> Result<(), Fault> {
-    for word in operands(args).filter(|word| has_path(word)) {
-        for (at, _) in word.match_indices(':') {
-            let path = &word[at + 1..];
-            let meant = [top, cwd].map(|directory| by_text(&below(directory, path)));
-            let hit = denied.iter().find(|place| meant.iter().any(|path| overlap(path, place)));
-            if let Some(place) = hit {
-                return Err(refused(word, place));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// `HEAD:path`. Words that begin with a colon and a sign are commits, or say themselves what to leave out.
 fn has_path(word: &str) -> bool {
     word.contains(':') && ![":(", ":/", ":!", ":^"].iter().any(|start| word.starts_with(start))
@@ -179,37 +276,6 @@ fn by_text(path: &Path) -> PathBuf {
     tidy
 }
 
-/// So many words are looked up.
-const MOST_OBJECTS: usize = 32;
-
-/// An object that is no commit has no path, so nobody can say which file it is.
-async fn objects(args: &[String], git: &Git<'_>, denied: &[PathBuf], manner: Manner) -> Result<(), Fault> {
-    let told_apart = args.iter().any(|word| word == "--");
-    let is_file = |word: &str| !told_apart && below(git.cwd(), word).symlink_metadata().is_ok();
-    let names: Vec<&str> = operands(args)
-        // Git takes no word for a revision that also is a file, unless it is told.
-        .filter(|word| !word.contains(':') && !is_file(word))
-        .flat_map(|word| word.split(".."))
-        .map(|name| name.trim_matches(['.', '^', '!', '@']).trim_end_matches("^-"))
-        .filter(|name| !name.is_empty())
-        .collect();
-    if names.len() > MOST_OBJECTS {
-        return Err(not_taken(
-            denied,
-            &format!("name at most {MOST_OBJECTS} revisions, and paths after `--`"),
-        ));
-    }
-    for name in names {
-        let kind = git.ask(&["cat-file", "-t", &format!("{name}^{{}}")]).await?;
-        let shows =
-            kind.said.starts_with(b"blob") || (kind.said.starts_with(b"tree") && manner == Manner::Trees);
-        if shows {
-            return Err(not_taken(denied, &format!("name `{name}` as COMMIT or COMMIT:PATH")));
-        }
-    }
-    Ok(())
-}
-
 /// Whether one more word would be a path, and not what an option was waiting for.
 fn takes_more_paths(args: &[String]) -> bool {
     let mark = format!("{EXCLUDE}mark");
@@ -222,14 +288,5 @@ fn takes_more_paths(args: &[String]) -> bool {
 fn refused(word: &str, place: &Path) -> Fault {
     let message =
         format!("`{word}` is or holds {}, which a rule keeps from being read; ask the user", shown(place));
-    Fault::denied(Refusal::Rule, message)
-}
-
-fn not_taken(denied: &[PathBuf], instead: &str) -> Fault {
-    let first = denied.first().map(|place| shown(place).to_string()).unwrap_or_default();
-    let message = format!(
-        "a rule keeps {first}{} from being read, and in this form git could show it; {instead}",
-        if denied.len() > 1 { " and more" } else { "" },
-    );
     Fault::denied(Refusal::Rule, message)
 }

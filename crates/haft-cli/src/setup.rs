@@ -73,6 +73,7 @@ impl Setup {
         let options = haft_tools::Options {
             data_reminder: self.settings.data_reminder.unwrap_or_default(),
             bash: self.bash_options(),
+            ..haft_tools::Options::default()
         };
         let builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)

@@ -73,6 +73,20 @@ impl Interpreter {
         Interpreter { language, process, grant, idle, busy: AtomicBool::new(false) }
     }
 
+    /// Waits until it says its first word. Says no if it ends before.
+    pub(super) async fn is_ready(&self) -> bool {
+        loop {
+            let change = self.process.changed();
+            if !self.process.heard().is_empty() {
+                return true;
+            }
+            if self.process.has_ended().is_some() {
+                return false;
+            }
+            change.await;
+        }
+    }
+
     /// The right to give it work, unless somebody has it.
     pub(super) fn begin(&self) -> Option<Shift<'_>> {
         let was_busy = self.busy.swap(true, Ordering::AcqRel);

@@ -41,7 +41,7 @@ pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
         && held.hosts.iter().all(|host| permitted.hosts.contains(host))
 }
 
-fn is_below_one(place: &PathBuf, roots: &[PathBuf]) -> bool {
+fn is_below_one(place: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| place.starts_with(root))
 }
 

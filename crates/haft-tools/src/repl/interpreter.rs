@@ -20,11 +20,11 @@ use super::language::Language;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The same when its call is cancelled: the call has only a moment longer.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(380);
 
 /// How long a process that was told to end is waited for.
 const BURIAL: Duration = Duration::from_secs(3);
-const QUICK_BURIAL: Duration = Duration::from_millis(100);
+const QUICK_BURIAL: Duration = Duration::from_millis(50);
 
 /// How often somebody is told what is going on.
 const TICK: Duration = Duration::from_millis(100);

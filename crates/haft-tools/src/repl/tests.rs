@@ -248,13 +248,13 @@ fn a_function_of_bash_that_is_interrupted_takes_bash_with_it() {
 }
 
 #[test]
-fn a_cancelled_call_keeps_the_state() {
+fn a_cancelled_call_keeps_the_state_if_it_can_and_says_so() {
     if !has(Language::Python) {
         return;
     }
     let bench = Bench::new();
     bench.run("python", "x = 1");
-    let result = bench.runtime.block_on(async {
+    let (result, took) = bench.runtime.block_on(async {
         let mut turn = bench.session.live_turn();
         let code = "import time\nprint('first')\ntime.sleep(1000)";
         turn.push(Call::new("1", "Repl", json!({ "language": "python", "code": code }))).unwrap();
@@ -266,16 +266,15 @@ fn a_cancelled_call_keeps_the_state() {
                 break;
             }
         }
-        turn.results().await.remove(0)
+        let began = Instant::now();
+        (turn.results().await.remove(0), began.elapsed())
     });
     assert_eq!(result.fault.as_ref().map(|fault| fault.kind), Some(FaultKind::Cancelled));
     let text = result.text();
-    assert!(
-        text.starts_with("first\nTraceback")
-            && text.ends_with("[interrupted: on request; what was defined before is still there]"),
-        "{text}"
-    );
-    assert_eq!(bench.run("python", "x"), "1");
+    let is_kept = text.ends_with("[interrupted: on request; what was defined before is still there]");
+    // A call that is cancelled has only a moment, and on a busy machine that may not be enough.
+    assert!(is_kept || took >= interpreter::LAST_WORDS, "after {took:?}: {text}");
+    assert_eq!(bench.run("python", "'x' in globals()").starts_with("True"), is_kept, "{text}");
 }
 
 #[test]

@@ -20,11 +20,11 @@ use super::language::Language;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The same when its call is cancelled: the call has only a moment longer.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(380);
 
 /// How long a process that was told to end is waited for.
 const BURIAL: Duration = Duration::from_secs(3);
-const QUICK_BURIAL: Duration = Duration::from_millis(100);
+const QUICK_BURIAL: Duration = Duration::from_millis(50);
 
 /// How often somebody is told what is going on.
 const TICK: Duration = Duration::from_millis(100);
@@ -71,6 +71,20 @@ enum Answer {
 impl Interpreter {
     pub(super) fn new(language: Language, process: Process, grant: Grant, idle: Duration) -> Interpreter {
         Interpreter { language, process, grant, idle, busy: AtomicBool::new(false) }
+    }
+
+    /// Waits until it says its first word. Says no if it ends before.
+    pub(super) async fn is_ready(&self) -> bool {
+        loop {
+            let change = self.process.changed();
+            if !self.process.heard().is_empty() {
+                return true;
+            }
+            if self.process.has_ended().is_some() {
+                return false;
+            }
+            change.await;
+        }
     }
 
     /// The right to give it work, unless somebody has it.

@@ -1,11 +1,33 @@
-//! Whether an interpreter that was started with one grant may serve a call with another.
+//! What an interpreter may touch, and whether one that was started with one grant may serve a call with another.
 //!
-//! A sandbox is fixed when its process starts, and what a snippet leaves behind stays in the process. So the question is not
-//! whether two grants are equal, but whether the process can do anything that the call may not.
+//! A sandbox is fixed when its process starts, and what a snippet leaves behind stays in the process. So an interpreter gets
+//! what every call of its session may have, and not what one snippet was permitted besides; and a later call runs in it only
+//! if it can do nothing that this call may not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use haft_tool::Grant;
+use haft_tool::{Access, Effects, Grant};
+
+/// The grant of a call, without what it has only because this call declared it. Where one cannot be told from the other,
+/// it is the smaller one.
+pub(super) fn lasting(mut grant: Grant, declared: &Effects, workspace: &Path) -> Grant {
+    let written = declared.paths().iter().filter(|path| path.access == Access::Write);
+    let places: Vec<PathBuf> = written.flat_map(|path| [path.path.clone(), real(&path.path)]).collect();
+    grant.write.retain(|root| root == workspace || !places.contains(root));
+    for declared in declared.hosts() {
+        // Settings may name the same host: that one stays.
+        if let Some(at) = grant.hosts.iter().rposition(|host| *host == declared.host) {
+            grant.hosts.remove(at);
+        }
+    }
+    grant
+}
+
+/// Where a path leads, also if there is nothing yet.
+fn real(path: &Path) -> PathBuf {
+    let beside = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(beside).unwrap_or_else(|| path.to_owned())
+}
 
 /// Whether who is held by the first grant can do nothing that the second does not permit.
 pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
@@ -19,7 +41,7 @@ pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
         && held.hosts.iter().all(|host| permitted.hosts.contains(host))
 }
 
-fn is_below_one(place: &PathBuf, roots: &[PathBuf]) -> bool {
+fn is_below_one(place: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| place.starts_with(root))
 }
 
@@ -59,6 +81,18 @@ mod tests {
         for (held, permitted, expected) in cases {
             assert_eq!(is_within(&grant(held), &grant(permitted)), expected, "{held} in {permitted}");
         }
+    }
+
+    #[test]
+    fn what_one_call_declared_does_not_last() {
+        let declared =
+            Effects::writes("/var/x").and_writes("/w").and_host("docs.rs", Access::Read).and_reads("/etc");
+        let check = |given: &str, expected: &str| {
+            let lasting = lasting(grant(given), &declared, Path::new("/w"));
+            assert_eq!(lasting, grant(expected), "{given}");
+        };
+        check("/w /cache /var/x|/w/.env|docs.rs", "/w /cache|/w/.env|");
+        check("/w||crates.io docs.rs docs.rs", "/w||crates.io docs.rs");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `Repl`: runs code in an interpreter that stays, so that what one call defines the next can use.
 
 mod language; //    the languages, and how their programs are started
-mod limits; //      whether an interpreter may serve a call
+mod limits; //      what an interpreter may touch, and whether it may serve a call
 mod interpreter; // a process that runs one snippet after the other
 mod open; //        which interpreters a session has
 mod report; //      what model and person are told
@@ -11,11 +11,11 @@ mod tests;
 use std::{fmt, time::Duration};
 
 use haft_shell::understand;
-use haft_tool::{Access, Availability, Class, Cx, Effects, Fault, Limit, PathBase, Reply, Spec, Tool};
+use haft_tool::{Access, Availability, Class, Cx, Effects, Fault, Grant, Limit, PathBase, Reply, Spec, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::{language::Language, open::Open};
+use self::{language::Language, limits::lasting, open::Open};
 use crate::bash::report::on_one_line;
 
 /// Runs code in a Python, Node or Bash that stays: variables, imports, definitions and the directory are there in the next
@@ -25,7 +25,7 @@ use crate::bash::report::on_one_line;
 /// For a program that is to be run, a build or a test use Bash; code that is to stay belongs in a file, with Write.
 ///
 /// Each language has its own process, started by its first call in the directory of that moment and gone with the session.
-/// It is confined like a command of Bash, and without network. Reading input gives an end of file. Node: `await` may stand
+/// It is confined like a command of Bash: it can write in the workspace, and reach no host. Reading input gives an end of file. Node: `await` may stand
 /// anywhere, names may be declared again, modules come by `require`.
 /// Code that takes longer than `timeout` is interrupted; only what does not react is killed, and all that was defined is lost
 /// then. An exception is a failure with its traceback. Long output is cut in the middle; the whole is in a file that you are
@@ -90,6 +90,14 @@ const MAY_MEAN_ELSE: &str = "earlier snippets may have changed the directory and
 impl Repl {
     pub(crate) fn new(options: ReplOptions) -> Repl {
         Repl { options, open: Open::default() }
+    }
+
+    /// What this call may touch, without what only this call may.
+    async fn lasting_grant(&self, input: &ReplInput, cx: &Cx) -> Result<Grant, Fault> {
+        let session = cx.session();
+        let base = PathBase { cwd: session.cwd.clone(), home: session.home.clone() };
+        let declared = self.effects_here(input, &base);
+        Ok(lasting(cx.grant().await?, &declared, &session.workspace))
     }
 
     fn limit(&self, input: &ReplInput) -> Duration {
@@ -166,7 +174,7 @@ impl Tool for Repl {
         if input.code.trim().is_empty() {
             return Ok(afresh(language, was_there));
         }
-        let grant = cx.grant().await?;
+        let grant = self.lasting_grant(&input, cx).await?;
         let open::Ready { interpreter, lost } = self.open.ready(language, &self.options, &grant, cx).await?;
         let shift = interpreter.begin().ok_or_else(|| busy(language))?;
         let keeper = cx.keeper();

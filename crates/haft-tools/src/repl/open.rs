@@ -6,6 +6,7 @@ use std::{
     collections::HashMap,
     io,
     sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
 };
 
 use haft_shell::run::{Launch, Process, inherited};
@@ -17,7 +18,13 @@ use super::{
     language::Language,
     limits::is_within,
 };
-use crate::process::{confine, surroundings};
+use crate::bash::{
+    launch::{confine, surroundings},
+    report::printed,
+};
+
+/// How long a program may take until it can run something.
+const LONGEST_START: Duration = Duration::from_secs(30);
 
 /// Which interpreter a session has for a language.
 #[derive(Default)]
@@ -91,6 +98,11 @@ impl Open {
     ) -> Result<Arc<Interpreter>, Fault> {
         let process = launch(language, options, grant, cx).await?;
         let interpreter = Arc::new(Interpreter::new(language, process, grant.clone(), options.idle));
+        // The time of a snippet begins when there is somebody to run it, and to be interrupted.
+        let is_ready = tokio::time::timeout(LONGEST_START, interpreter.is_ready()).await;
+        if is_ready != Ok(true) {
+            return Err(did_not_start(&interpreter));
+        }
         let task = cx.tasks().add(interpreter.clone() as Arc<dyn Task>)?;
         let noted = Noted { task, interpreter: Arc::downgrade(&interpreter) };
         let mut open = self.lock();
@@ -153,6 +165,14 @@ fn nowhere(session: &SessionFacts) -> Fault {
         "nothing was run: the directory {} does not exist any more; go to another one with Bash",
         shown(&session.cwd)
     ))
+}
+
+/// It was started, and ended before it did anything, or does not get anywhere.
+fn did_not_start(interpreter: &Interpreter) -> Fault {
+    let how = interpreter.process.has_ended().as_ref().map_or_else(|| "it takes too long".to_owned(), how);
+    let said = printed(&interpreter.process.tear_off());
+    let said = if said.is_empty() { said } else { format!("; it says: {said}") };
+    Fault::failed(format!("{} did not start: {how}{said}", interpreter.language))
 }
 
 fn cannot_start(language: Language, err: io::Error) -> Fault {

@@ -16,7 +16,7 @@ use crate::bash::report::{as_it_came, end_line, printed};
 pub(super) struct Told<'a> {
     pub(super) code: &'a str,
     pub(super) interpreter: &'a Interpreter,
-    /// What this call was permitted.
+    /// What an interpreter would be started with now.
     pub(super) grant: &'a Grant,
     pub(super) outcome: &'a Outcome,
     /// How the interpreter before this one ended.
@@ -96,8 +96,7 @@ impl Told<'_> {
     fn has_less(&self) -> Option<String> {
         let failed = matches!(self.outcome, Outcome::Done(status) if *status != 0);
         (failed && !is_within(self.grant, &self.interpreter.grant)).then(|| {
-            "it runs with what was permitted when it was started, which is less than this call is; `reset` starts it with \
-             all"
+            "it runs with what was permitted when it was started, which is less than now; `reset` starts it with all"
                 .to_owned()
         })
     }

@@ -30,12 +30,17 @@ impl Bench {
     }
 
     fn with(repl: ReplOptions, deny: &[&str]) -> Bench {
+        Bench::build(repl, deny, true)
+    }
+
+    fn build(repl: ReplOptions, deny: &[&str], confined: bool) -> Bench {
         let workspace =
             Workspace::new("-- src/a.rs\nfn main() {}\n-- secret/key\nTOP-SECRET\n-- helper.py\nvalue = 7\n");
         let own = |rules: &[&str]| rules.iter().map(|rule| ((*rule).to_owned(), Origin::Session)).collect();
         let rules = Rules { allow: own(&["Repl", "Bash"]), deny: own(deny), ..Rules::default() };
         let tools = crate::builtin_with(crate::Options { repl, ..crate::Options::default() });
-        let engine = engine(&workspace).tools(tools).rules(rules).build().unwrap();
+        let engine = engine(&workspace).tools(tools).rules(rules);
+        let engine = engine.settings(|settings| settings.sandbox.enabled = confined).build().unwrap();
         let session = session(&engine, &workspace);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         Bench { workspace, session, runtime }
@@ -243,13 +248,13 @@ fn a_function_of_bash_that_is_interrupted_takes_bash_with_it() {
 }
 
 #[test]
-fn a_cancelled_call_keeps_the_state() {
+fn a_cancelled_call_keeps_the_state_if_it_can_and_says_so() {
     if !has(Language::Python) {
         return;
     }
     let bench = Bench::new();
     bench.run("python", "x = 1");
-    let result = bench.runtime.block_on(async {
+    let (result, took) = bench.runtime.block_on(async {
         let mut turn = bench.session.live_turn();
         let code = "import time\nprint('first')\ntime.sleep(1000)";
         turn.push(Call::new("1", "Repl", json!({ "language": "python", "code": code }))).unwrap();
@@ -261,16 +266,15 @@ fn a_cancelled_call_keeps_the_state() {
                 break;
             }
         }
-        turn.results().await.remove(0)
+        let began = Instant::now();
+        (turn.results().await.remove(0), began.elapsed())
     });
     assert_eq!(result.fault.as_ref().map(|fault| fault.kind), Some(FaultKind::Cancelled));
     let text = result.text();
-    assert!(
-        text.starts_with("first\nTraceback")
-            && text.ends_with("[interrupted: on request; what was defined before is still there]"),
-        "{text}"
-    );
-    assert_eq!(bench.run("python", "x"), "1");
+    let is_kept = text.ends_with("[interrupted: on request; what was defined before is still there]");
+    // A call that is cancelled has only a moment, and on a busy machine that may not be enough.
+    assert!(is_kept || took >= interpreter::LAST_WORDS, "after {took:?}: {text}");
+    assert_eq!(bench.run("python", "'x' in globals()").starts_with("True"), is_kept, "{text}");
 }
 
 #[test]
@@ -522,6 +526,35 @@ fn a_call_that_may_do_less_does_not_run_in_an_older_sandbox() {
     // Less to hide is no reason to start anew.
     fs::remove_file(bench.workspace.root().join("new.pem")).unwrap();
     assert_eq!(bench.run("bash", "echo $f"), "new");
+}
+
+#[test]
+fn what_one_snippet_was_permitted_besides_is_not_granted_to_all() {
+    let bench = Bench::new();
+    let place = format!("/tmp/haft-repl-{}", std::process::id());
+    // In the sandbox that is a directory of its own, which stays with the process.
+    assert_eq!(bench.run("bash", &format!("echo hi > {place}; cat {place}")), "hi");
+    assert_eq!(bench.run("bash", &format!("x={place}; cat $x")), "hi");
+    assert!(!std::path::Path::new(&place).exists());
+}
+
+#[test]
+fn without_a_sandbox_an_interrupt_reaches_what_a_snippet_waits_for() {
+    let cases = [
+        (Language::Bash, "x=1", "sleep 97534.1; echo never", "echo $x"),
+        (Language::Python, "x = 1", "import subprocess; subprocess.run(['sleep', '97534.2'])", "x"),
+        (Language::Node, "let x = 1", "while (true) {}", "x"),
+    ];
+    for (language, before, endless, after) in cases {
+        if !has(language) {
+            continue;
+        }
+        let bench = Bench::build(ReplOptions::default(), &[], false);
+        bench.run(language.name(), before);
+        let told = bench.call(json!({ "language": language.name(), "code": endless, "timeout": 1000 }));
+        assert!(told.ends_with(KEPT), "{endless}: {told}");
+        assert_eq!(bench.run(language.name(), after), "1");
+    }
 }
 
 #[test]

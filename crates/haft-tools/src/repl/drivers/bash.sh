@@ -4,6 +4,8 @@
 #
 # The snippet is evaluated in a file that is read by `.`, because an interrupt can leave such a file (`return`) and nothing
 # else that keeps variables. A function cannot be left that way without going on after it, so there the shell ends.
+trap '' INT
+printf 'ready\0' >&224
 while IFS= builtin read -r -d '' -u 223 _haft_length && IFS= builtin read -r -d '' -u 223 _haft_code; do
   builtin trap '((${#FUNCNAME[@]} > 1)) && builtin exit 130; builtin return 130' INT
   builtin . /dev/fd/222 222<<<'exec 222<&-; builtin eval "${_haft_trace:+set -x;}$_haft_code"' 223<&- 224>&-

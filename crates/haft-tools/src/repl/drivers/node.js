@@ -150,4 +150,5 @@
     heard = heard.subarray(end + 1);
     start(code, word);
   });
+  fs.writeSync(speaks, 'ready\0');
 })();

@@ -92,6 +92,7 @@ def serve():
     sys.modules["__main__"] = main
     sys.argv = [""]
     home, number = os.getpid(), 0
+    os.write(SPEAKS, b"ready\0")
     while (text := snippet()) is not None:
         number += 1
         name = f"<snippet {number}>"

@@ -120,6 +120,7 @@ impl Parser<'_> {
     fn substitution(&mut self, start: usize) -> Script {
         let outer = std::mem::take(&mut self.here);
         let was_in = std::mem::replace(&mut self.in_substitution, true);
+        self.no_time_first();
         let mut script = self.nested(Self::script);
         if !self.eat(")") {
             self.expected("`)`");
@@ -131,6 +132,14 @@ impl Parser<'_> {
             self.fail(start, "a substitution of several lines cannot stand beside a here-document");
         }
         script
+    }
+
+    /// Bash takes `time` for a program when it looks for the end of a substitution, and for a reserved word when it runs it.
+    fn no_time_first(&mut self) {
+        self.blanks();
+        if self.keyword() == Some("time") {
+            self.fail(self.pos, "`time` at the beginning of a substitution is read in two ways");
+        }
     }
 
     /// Whether `<(` or `>(` stands here.
@@ -206,7 +215,7 @@ impl Parser<'_> {
         let mut words = Vec::new();
         if self.peek() == Some(b'[') {
             operator.push('[');
-            words.push(self.index());
+            words.push(self.index(Ends::INDEX_IN_BRACES));
         }
         self.operation(&mut operator, &mut words, around);
         if !self.eat("}") {

@@ -87,6 +87,7 @@ impl Parser<'_> {
 
     fn redirect_kind(&mut self, operator: &'static str, start: usize) -> RedirectKind {
         self.blanks();
+        self.no_descriptor_as_target(operator);
         match operator {
             "<<" | "<<-" => RedirectKind::HereDocument(self.here_document(operator == "<<-", start)),
             "<<<" => RedirectKind::HereString(self.some_word(Context::PLAIN)),
@@ -101,6 +102,17 @@ impl Parser<'_> {
                 }
             }
             _ => RedirectKind::Write(self.some_word(Context::TARGET)),
+        }
+    }
+
+    /// In `>2>x` bash sees two redirections, the first of which has no target.
+    fn no_descriptor_as_target(&mut self, operator: &str) {
+        let found = self.ahead(|parser| parser.descriptor());
+        let copies = matches!(operator, "<&" | ">&");
+        match found {
+            None => {}
+            Some(Descriptor::Number(_)) if copies => {}
+            Some(_) => self.expected("a word"),
         }
     }
 

@@ -83,7 +83,7 @@ impl Parser<'_> {
             self.expected("`)`");
         }
         // Bash writes a substitution down and reads it again, and loses backslashes of arrays on the way.
-        if self.in_substitution && self.text[start..self.pos].contains(['\\']) {
+        if self.in_substitution && !self.has_failed() && self.text[start..self.pos].contains('\\') {
             self.fail(start, "a backslash in an array in a substitution is not followed; use quotes");
             self.blame(start);
         }

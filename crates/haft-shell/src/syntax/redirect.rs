@@ -105,6 +105,11 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether `2>` or `{name}>` stands here, which is never a word.
+    pub(super) fn touches_descriptor(&mut self) -> bool {
+        self.ahead(|parser| parser.descriptor()).is_some()
+    }
+
     /// In `>2>x` bash sees two redirections, the first of which has no target.
     fn no_descriptor_as_target(&mut self, operator: &str) {
         let found = self.ahead(|parser| parser.descriptor());

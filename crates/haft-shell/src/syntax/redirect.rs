@@ -125,13 +125,24 @@ impl Parser<'_> {
     fn copied_descriptor(&mut self) -> Word {
         let start = self.pos;
         if !self.eat("-") {
-            return self.some_word(Context::TARGET);
+            let word = self.some_word(Context::TARGET);
+            if !word.is_same_when_expanded_twice() {
+                self.fail(start, "bash expands what follows `>&` or `<&` twice; write `&>`, or a descriptor");
+            }
+            return word;
         }
         Word { parts: vec![Part::Literal("-".to_owned())], span: self.since(start) }
     }
 }
 
 impl Word {
+    /// Whether quotes in it hold nothing that would mean something without them: `>&'$(a)'` runs `a`.
+    fn is_same_when_expanded_twice(&self) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+./,:@%".contains(&byte);
+        let quoted = self.parts.iter().map(|part| if let Part::Quoted(text) = part { text } else { "" });
+        quoted.flat_map(str::bytes).all(is_plain)
+    }
+
     /// A number, one with `-`, `-`, or something that is only known when it runs.
     fn may_be_a_descriptor(&self) -> bool {
         let mut text = String::new();

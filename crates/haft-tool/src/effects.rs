@@ -177,6 +177,9 @@ pub enum Reversal {
     Irreversible,
 }
 
+/// How many reasons are kept. Nobody reads more, and each is compared with all before it.
+const MOST_DOUBTS: usize = 100;
+
 /// Says what a call does.
 impl Effects {
     /// Nothing outside the call: pure computation.
@@ -267,7 +270,7 @@ impl Effects {
     pub fn push_doubt(&mut self, why: impl Into<Cow<'static, str>>) {
         self.unknown = true;
         let why = why.into();
-        if !self.doubts.contains(&why) {
+        if self.doubts.len() < MOST_DOUBTS && !self.doubts.contains(&why) {
             self.doubts.push(why);
         }
     }

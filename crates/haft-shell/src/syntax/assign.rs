@@ -18,7 +18,7 @@ impl Parser<'_> {
             return Leading::Word(self.word(context));
         }
         // Whatever stands in the index belongs to it, blanks and `;` included, and even if no `=` follows.
-        let index = (self.peek() == Some(b'[')).then(|| self.index());
+        let index = (self.peek() == Some(b'[')).then(|| self.index(Ends::INDEX));
         let append = match () {
             () if self.eat("=") => false,
             () if self.eat("+=") => true,
@@ -29,9 +29,9 @@ impl Parser<'_> {
     }
 
     /// `[…]`, both brackets taken.
-    pub(super) fn index(&mut self) -> Word {
+    pub(super) fn index(&mut self, ends: Ends) -> Word {
         self.eat("[");
-        let word = self.nested(|parser| parser.verbatim(Ends::INDEX));
+        let word = self.nested(|parser| parser.verbatim(ends));
         self.eat("]");
         word
     }
@@ -83,7 +83,7 @@ impl Parser<'_> {
             self.expected("`)`");
         }
         // Bash writes a substitution down and reads it again, and loses backslashes of arrays on the way.
-        if self.in_substitution && self.text[start..self.pos].contains(['\\']) {
+        if self.in_substitution && !self.has_failed() && self.text[start..self.pos].contains('\\') {
             self.fail(start, "a backslash in an array in a substitution is not followed; use quotes");
             self.blame(start);
         }
@@ -94,7 +94,7 @@ impl Parser<'_> {
         let start = self.pos;
         let mut pieces = Pieces::default();
         if self.peek() == Some(b'[') {
-            let index = self.index();
+            let index = self.index(Ends::INDEX);
             pieces.odd_index(index);
         }
         self.word_from(start, pieces, Context::ELEMENT)

@@ -150,8 +150,10 @@ impl Parser<'_> {
         let start = self.pos;
         self.eat("((");
         let expression = self.arithmetic(Ends::ARITHMETIC);
+        // Those in a substitution would be taken for others by bash.
+        let source = &self.text[start..self.pos];
         let is_whole = expression.as_ref().is_some_and(|word| semicolons(word) == 2);
-        if !is_whole {
+        if !is_whole || source.matches(';').count() != 2 {
             self.fail(start, "`for ((` needs three expressions: `for ((a; b; c)); do …`");
             self.blame(start);
         }

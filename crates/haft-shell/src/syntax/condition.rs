@@ -70,6 +70,9 @@ impl Parser<'_> {
         if self.keyword() == Some("]]") {
             self.fail(self.pos, "a word is missing before `]]`");
         }
+        if self.touches_descriptor() {
+            self.fail(self.pos, "a number before `<` or `>` needs a blank after it");
+        }
         match context.takes_brackets() && self.peek() == Some(b'(') {
             true => self.word(context),
             false => self.some_word(context),

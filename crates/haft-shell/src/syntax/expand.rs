@@ -103,8 +103,13 @@ impl Parser<'_> {
     /// From behind `((` to behind `))`. `None`, with no error, if a single `)` is where `))` should be.
     pub(super) fn arithmetic(&mut self, ends: Ends) -> Option<Word> {
         let outer = self.doubt.take();
+        let from = self.pos;
         let word = self.nested(|parser| parser.verbatim(ends));
         let doubt = std::mem::replace(&mut self.doubt, outer);
+        // Bash counts all brackets to find the end, whether they are in quotes, in `${…}` or of a `case`.
+        if !self.has_failed() && !are_balanced(self.text[from..self.pos].bytes()) {
+            self.fail(from, "the brackets in `((` do not pair up");
+        }
         self.eat(")");
         if self.raw() != Some(b')') || self.has_failed() {
             return None;
@@ -120,6 +125,7 @@ impl Parser<'_> {
     fn substitution(&mut self, start: usize) -> Script {
         let outer = std::mem::take(&mut self.here);
         let was_in = std::mem::replace(&mut self.in_substitution, true);
+        self.no_time_first();
         let mut script = self.nested(Self::script);
         if !self.eat(")") {
             self.expected("`)`");
@@ -131,6 +137,14 @@ impl Parser<'_> {
             self.fail(start, "a substitution of several lines cannot stand beside a here-document");
         }
         script
+    }
+
+    /// Bash takes `time` for a program when it looks for the end of a substitution, and for a reserved word when it runs it.
+    fn no_time_first(&mut self) {
+        self.blanks();
+        if self.keyword() == Some("time") {
+            self.fail(self.pos, "`time` at the beginning of a substitution is read in two ways");
+        }
     }
 
     /// Whether `<(` or `>(` stands here.
@@ -206,7 +220,7 @@ impl Parser<'_> {
         let mut words = Vec::new();
         if self.peek() == Some(b'[') {
             operator.push('[');
-            words.push(self.index());
+            words.push(self.index(Ends::INDEX_IN_BRACES));
         }
         self.operation(&mut operator, &mut words, around);
         if !self.eat("}") {
@@ -290,8 +304,12 @@ impl Parser<'_> {
 
 fn has_balanced_brackets(word: &Word) -> bool {
     let text = word.parts.iter().map(|part| if let Part::Literal(text) = part { text.as_str() } else { "" });
+    are_balanced(text.flat_map(str::bytes))
+}
+
+fn are_balanced(mut text: impl Iterator<Item = u8>) -> bool {
     let mut level = 0_i64;
-    let never_below = text.flat_map(str::bytes).all(|byte| {
+    let never_below = text.all(|byte| {
         level += i64::from(byte == b'(') - i64::from(byte == b')');
         level >= 0
     });

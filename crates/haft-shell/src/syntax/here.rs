@@ -59,6 +59,8 @@ impl Parser<'_> {
         let source = start..end;
         let parts = match pending.quoted {
             true => vec![Part::Quoted(body)],
+            // Without its end it is not known what belongs to it.
+            false if self.has_failed() => Vec::new(),
             false => self.here_parts(&body, source.clone()),
         };
         Word { parts, span: self.span(source.start, source.end) }

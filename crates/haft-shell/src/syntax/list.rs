@@ -85,7 +85,8 @@ impl Parser<'_> {
     }
 
     fn pipeline(&mut self) -> Pipeline {
-        let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::new() };
+        // Most pipelines are one command, which is large: a list that grows by itself would make room for four.
+        let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::with_capacity(1) };
         if self.prefixes(&mut pipeline) && self.ends_bare_prefix() {
             pipeline.commands.push(self.nothing());
             return pipeline;
@@ -174,6 +175,10 @@ impl Parser<'_> {
 
     /// The reserved word that stands here. To be asked only in command position.
     pub(super) fn keyword(&mut self) -> Option<&'static str> {
+        // Most words can be told by their first letter.
+        if !b"itefd}]cwus{![".contains(&self.peek()?) {
+            return None;
+        }
         let found = self.plain_word()?;
         RESERVED.into_iter().find(|word| found.is(word))
     }

@@ -142,7 +142,10 @@ impl Pieces {
             Piece::Part(part) => Some(part),
             Piece::Mark(..) => None,
         };
-        Ok(self.list.into_iter().filter_map(part).collect())
+        // Most words are one part, and there are many words: none keeps more room than it needs.
+        let mut parts = Vec::with_capacity(self.list.len());
+        parts.extend(self.list.into_iter().filter_map(part));
+        Ok(parts)
     }
 }
 

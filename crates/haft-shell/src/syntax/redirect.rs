@@ -87,6 +87,7 @@ impl Parser<'_> {
 
     fn redirect_kind(&mut self, operator: &'static str, start: usize) -> RedirectKind {
         self.blanks();
+        self.no_descriptor_as_target(operator);
         match operator {
             "<<" | "<<-" => RedirectKind::HereDocument(self.here_document(operator == "<<-", start)),
             "<<<" => RedirectKind::HereString(self.some_word(Context::PLAIN)),
@@ -104,17 +105,44 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether `2>` or `{name}>` stands here, which is never a word.
+    pub(super) fn touches_descriptor(&mut self) -> bool {
+        self.ahead(|parser| parser.descriptor()).is_some()
+    }
+
+    /// In `>2>x` bash sees two redirections, the first of which has no target.
+    fn no_descriptor_as_target(&mut self, operator: &str) {
+        let found = self.ahead(|parser| parser.descriptor());
+        let copies = matches!(operator, "<&" | ">&");
+        match found {
+            None => {}
+            Some(Descriptor::Number(_)) if copies => {}
+            Some(_) => self.expected("a word"),
+        }
+    }
+
     /// After `>&` a `-` is a word of its own, whatever touches it.
     fn copied_descriptor(&mut self) -> Word {
         let start = self.pos;
         if !self.eat("-") {
-            return self.some_word(Context::TARGET);
+            let word = self.some_word(Context::TARGET);
+            if !word.is_same_when_expanded_twice() {
+                self.fail(start, "bash expands what follows `>&` or `<&` twice; write `&>`, or a descriptor");
+            }
+            return word;
         }
         Word { parts: vec![Part::Literal("-".to_owned())], span: self.since(start) }
     }
 }
 
 impl Word {
+    /// Whether quotes in it hold nothing that would mean something without them: `>&'$(a)'` runs `a`.
+    fn is_same_when_expanded_twice(&self) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+./,:@%".contains(&byte);
+        let quoted = self.parts.iter().map(|part| if let Part::Quoted(text) = part { text } else { "" });
+        quoted.flat_map(str::bytes).all(is_plain)
+    }
+
     /// A number, one with `-`, `-`, or something that is only known when it runs.
     fn may_be_a_descriptor(&self) -> bool {
         let mut text = String::new();

@@ -15,18 +15,24 @@ pub(super) struct Ends {
     plain_quotes: bool,
     /// Whether it may turn out to be something else, so that doubts come later.
     trial: bool,
+    /// What bash would take for the end of something around it.
+    never: Option<u8>,
 }
 
 impl Ends {
     /// `((…` up to its bracket.
     pub(super) const ARITHMETIC: Ends =
-        Ends { open: Some(b'('), close: b')', plain_quotes: false, trial: false };
+        Ends { open: Some(b'('), close: b')', plain_quotes: false, trial: false, never: None };
     /// The same where it may also be a subshell in a subshell.
     pub(super) const TRIAL: Ends = Ends { trial: true, ..Ends::ARITHMETIC };
     /// `[…`
-    pub(super) const INDEX: Ends = Ends { open: Some(b'['), close: b']', plain_quotes: false, trial: false };
+    pub(super) const INDEX: Ends =
+        Ends { open: Some(b'['), close: b']', plain_quotes: false, trial: false, never: None };
+    /// `${x[…`: bash looks for the `}` first.
+    pub(super) const INDEX_IN_BRACES: Ends = Ends { never: Some(b'}'), ..Ends::INDEX };
     /// `${x:-…`
-    pub(super) const OPERAND: Ends = Ends { open: None, close: b'}', plain_quotes: true, trial: false };
+    pub(super) const OPERAND: Ends =
+        Ends { open: None, close: b'}', plain_quotes: true, trial: false, never: None };
     /// The same within double quotes or a here-document.
     pub(super) const QUOTED_OPERAND: Ends = Ends { plain_quotes: false, ..Ends::OPERAND };
     /// `${x:…`, which is arithmetic.
@@ -49,6 +55,13 @@ impl Parser<'_> {
                     return Word { parts, span: self.since(start) };
                 }
                 level -= 1;
+            }
+            if Some(byte) == ends.never {
+                self.fail(
+                    self.pos,
+                    format!("`{}` is missing before `{}`", char::from(ends.close), char::from(byte)),
+                );
+                break;
             }
             level += usize::from(Some(byte) == ends.open);
             self.verbatim_piece(byte, ends, &mut parts);

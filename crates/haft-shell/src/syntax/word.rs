@@ -83,7 +83,28 @@ impl Parser<'_> {
     /// The word that stands here; an empty one if none does.
     pub(super) fn word(&mut self, context: Context) -> Word {
         self.peek();
-        self.word_from(self.pos, Pieces::default(), context)
+        match self.plain_text(context) {
+            Some(word) => word,
+            None => self.word_from(self.pos, Pieces::default(), context),
+        }
+    }
+
+    /// The word that stands here if nothing in it is special: most are so, and need not be put together from pieces.
+    fn plain_text(&mut self, context: Context) -> Option<Word> {
+        if context.pattern != Pattern::No {
+            return None;
+        }
+        let start = self.pos;
+        let rest = &self.text.as_bytes()[start..];
+        let length = rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len());
+        let is_whole =
+            rest.get(length).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|'));
+        if length == 0 || !is_whole || !rest[..length].iter().all(u8::is_ascii_graphic) {
+            return None;
+        }
+        self.pos += length;
+        let text = self.text[start..self.pos].to_owned();
+        Some(Word { parts: vec![Part::Literal(text)], span: self.since(start) })
     }
 
     /// The word that must stand here.

@@ -9,8 +9,20 @@ use std::{
 };
 
 /// The directories in which a command may run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Places(Option<Rc<[PathBuf]>>);
+
+impl PartialEq for Places {
+    /// Nearly always it is the very same list, and paths are slow to compare.
+    fn eq(&self, other: &Places) -> bool {
+        match (&self.0, &other.0) {
+            (Some(mine), Some(its)) => Rc::ptr_eq(mine, its) || mine == its,
+            (mine, its) => mine.is_none() && its.is_none(),
+        }
+    }
+}
+
+impl Eq for Places {}
 
 /// More than so many are not followed.
 const MOST: usize = 8;
@@ -32,10 +44,10 @@ impl Places {
 
     /// In any of these or those.
     pub(super) fn or(&self, other: &Places) -> Places {
-        let (Some(mine), Some(its)) = (&self.0, &other.0) else { return Places::UNKNOWN };
-        if mine == its {
+        if self == other {
             return self.clone();
         }
+        let (Some(mine), Some(its)) = (&self.0, &other.0) else { return Places::UNKNOWN };
         let mut all = mine.to_vec();
         all.extend(its.iter().filter(|directory| !mine.contains(directory)).cloned());
         if all.len() > MOST { Places::UNKNOWN } else { Places(Some(all.into())) }

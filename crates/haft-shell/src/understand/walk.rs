@@ -267,8 +267,7 @@ impl<'a> Walk<'a> {
             self.assignment(assignment, words.is_empty());
         }
         words.iter().for_each(|word| self.inside(word));
-        let meanings = self.meanings();
-        let argv: Vec<Arg> = words.iter().flat_map(|word| meanings.arguments(word)).collect();
+        let argv = self.meanings().arguments(words);
         if argv.is_empty() { self.stay() } else { self.run(argv, input) }
     }
 

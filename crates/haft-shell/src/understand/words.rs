@@ -21,17 +21,24 @@ pub(super) struct Meanings<'a> {
 const MOST: usize = 256;
 
 impl Meanings<'_> {
-    /// The arguments that a word becomes. An unknown one that splits may be several, or none.
-    pub(super) fn arguments(self, word: &Word) -> Vec<Arg> {
-        match self.drafts(&word.parts, false) {
-            Some(drafts) => drafts.into_iter().map(Draft::finish).collect(),
-            None => vec![Arg::Unknown { prefix: String::new(), splits: true }],
+    /// The arguments that words become. An unknown one that splits may be several, or none.
+    pub(super) fn arguments(self, words: &[Word]) -> Vec<Arg> {
+        let mut arguments = Vec::with_capacity(words.len());
+        for word in words {
+            match &word.parts[..] {
+                [Part::Literal(text) | Part::Quoted(text)] => arguments.push(Arg::Known(text.clone())),
+                parts => match self.drafts(parts, false) {
+                    Some(drafts) => arguments.extend(drafts.into_iter().map(Draft::finish)),
+                    None => arguments.push(Arg::Unknown { prefix: String::new(), splits: true }),
+                },
+            }
         }
+        arguments
     }
 
     /// The one argument that a word becomes where nothing is split: an assigned value, the target of a redirection.
     pub(super) fn one(self, word: &Word) -> Arg {
-        let mut arguments = self.arguments(word);
+        let mut arguments = self.arguments(std::slice::from_ref(word));
         match arguments.pop() {
             Some(only) if arguments.is_empty() => only,
             _ => Arg::Unknown { prefix: String::new(), splits: true },
@@ -78,8 +85,8 @@ impl Meanings<'_> {
             Part::Variable(name) if name == "HOME" => draft.path(self.home, quoted),
             Part::Variable(name) if name == "PWD" => draft.path(self.directory, quoted),
             Part::Glob(text) => draft.glob(text),
-            // The shell puts the name of a pipe there, and nothing that anybody chose.
-            Part::Process(..) => draft.text(PIPE),
+            // The shell puts the name of a pipe there, and nothing that anybody chose; for `<()` it puts nothing.
+            Part::Process(_, script) if !script.items.is_empty() => draft.text(PIPE),
             _ => draft.open(!quoted),
         }
     }

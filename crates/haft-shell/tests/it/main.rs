@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "clippy does not know that this is a test")]
 
 mod kit;
+mod soup;
 mod syntax_table;
 mod syntax_bash;
+mod syntax_soup;
 mod syntax_limits;
 mod syntax_render;

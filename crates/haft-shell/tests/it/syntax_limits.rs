@@ -1,8 +1,12 @@
 //! No text is too long, too deep or too strange.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
-use haft_shell::syntax::*;
+use haft_shell::{syntax::*, understand};
+use haft_tool::{Class, PathBase};
 use proptest::prelude::*;
 
 /// A megabyte, or what takes as long without optimisation.
@@ -182,7 +186,17 @@ fn check_any(text: &str) {
         let again = parse(&shown);
         assert_eq!(again.error, None, "{text:?} is shown as {shown:?}");
         assert_eq!(outline(&again.script), whole, "{text:?} is shown as {shown:?}");
+        assert_eq!(gist(&shown), gist(text), "{text:?} is shown as {shown:?}");
+    } else {
+        gist(text);
     }
+}
+
+/// What a text amounts to, and the commands that it runs.
+fn gist(text: &str) -> (Class, BTreeSet<Vec<String>>) {
+    let effects =
+        understand(text, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) }).effects();
+    (effects.class(), effects.commands().iter().map(|command| command.argv.clone()).collect())
 }
 
 proptest! {

@@ -35,6 +35,7 @@ fn each_item_has_a_line_and_nothing_is_left_out() {
     check("a >(b) <(c)", "a >(b) <(c)");
     check("x=1 y=(2 3) z[4]+=5 a", "x=1 y=( 2 3 ) z[4]+=5 a");
     check(">a if b", "> a if b");
+    check("a `time b`; (time c)", "a $(! ! time b)\n(time c)");
 }
 
 #[test]

@@ -147,6 +147,29 @@ fn what_is_wrong_is_said_and_what_came_before_is_kept() {
     ]));
 }
 
+/// Each of these once hid something from us, or was taken for what it is not; random tokens found them.
+#[test]
+fn what_bash_reads_strangely_is_not_followed() {
+    insta::assert_snapshot!(table(&[
+        "a >&'$(b)'",
+        "a >&\\$x",
+        "a <&\"b c\"",
+        "a >&'plain' <&'3'",
+        "a >2>b",
+        "a >{fd}>b",
+        "a >&2>b",
+        "echo ${a[b}c]}",
+        "echo $(time (a))",
+        "echo $(\ntime a)",
+        "[[ 1<2 ]]",
+        "[[ 1 <2 ]]",
+        "for ((a; b; $(c; d))); do e; done",
+        "((${x:=a)b}))",
+        "echo $((${x#))}))",
+        "a=(1)b c",
+    ]));
+}
+
 #[test]
 fn characters_that_cannot_be_seen_are_reported_with_their_places() {
     assert_eq!(odd_characters("a b\tc\nd é €"), []);

@@ -55,9 +55,20 @@ impl Renderer {
         }
     }
 
-    /// A list in brackets, which need no `;` before the last one.
+    /// A list in the brackets of a substitution, where `time` means nothing at the beginning.
+    fn substitution(&mut self, script: &Script) {
+        let is_timed = script.items.first().is_some_and(|item| item.first.timed);
+        self.list_in_brackets(if is_timed { "! ! " } else { "" }, script);
+    }
+
     fn in_brackets(&mut self, script: &Script) {
+        self.list_in_brackets("", script);
+    }
+
+    /// A list in brackets, which need no `;` before the last one.
+    fn list_in_brackets(&mut self, before: &str, script: &Script) {
         let mut inner = Renderer::default();
+        inner.push(before);
         inner.list(script);
         let text = match script.items.last() {
             Some(item) if !item.background && !item.ends_bare() && !inner.out.ends_with('\n') => {

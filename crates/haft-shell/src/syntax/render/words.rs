@@ -57,7 +57,7 @@ impl Renderer {
             Part::Parameter { name, operator, words } => self.parameter(name, operator, words),
             Part::Command(script) => {
                 self.push("$");
-                self.in_brackets(script);
+                self.substitution(script);
             }
             Part::Arithmetic(word) => {
                 self.push("$((");
@@ -66,7 +66,7 @@ impl Renderer {
             }
             Part::Process(flow, script) => {
                 self.push(if *flow == Flow::From { "<" } else { ">" });
-                self.in_brackets(script);
+                self.substitution(script);
             }
         }
     }

@@ -59,7 +59,7 @@ mod tests {
         let mut next = || parts.next().unwrap_or_default();
         let (write, deny_read) = (paths(next()), paths(next()));
         let hosts = next().split_whitespace().map(str::to_owned).collect();
-        Grant { confined: true, required: false, write, deny_read, hosts }
+        Grant { confined: true, write, deny_read, hosts, ..Grant::default() }
     }
 
     #[test]

@@ -18,9 +18,9 @@ use super::{
     language::Language,
     limits::is_within,
 };
-use crate::bash::{
-    launch::{confine, surroundings},
-    report::printed,
+use crate::{
+    bash::report::printed,
+    process::{confine, surroundings},
 };
 
 /// How long a program may take until it can run something.

@@ -29,6 +29,9 @@ fn long(criterion: &mut Criterion) {
         ("of commands", "git diff; ".repeat(100_000)),
         ("of words", format!("echo {}", "word ".repeat(200_000))),
         ("of brackets", "$(".repeat(500_000)),
+        ("of the shortest commands", "a&".repeat(500_000)),
+        ("of substitutions", "$(a)".repeat(250_000)),
+        ("of conditions", "if a; then b; fi;".repeat(58_000)),
     ] {
         group.bench_function(name, |bencher| bencher.iter(|| understand(black_box(&line), &base).effects()));
     }

@@ -46,14 +46,28 @@ impl Parser<'_> {
         assignments: &mut Vec<Assignment>,
         redirects: &mut Vec<Redirect>,
     ) -> Option<Word> {
+        let mut is_late = false;
         while !self.at_word_end() {
+            if is_late && self.at_bracketed_assignment() {
+                self.fail(self.pos, "`[` or `(` in an assignment behind a redirection is read in two ways");
+            }
             match self.leading(Context::ARGUMENT) {
                 Leading::Assignment(assignment) => assignments.push(assignment),
                 Leading::Word(word) => return Some(word),
             }
+            let before = redirects.len();
             self.redirects(redirects);
+            is_late |= redirects.len() > before;
         }
         None
+    }
+
+    /// In `a=1 >b c[d e]=f g` bash runs `c[d`: behind an assignment and a redirection it knows no brackets.
+    fn at_bracketed_assignment(&mut self) -> bool {
+        self.ahead(|parser| {
+            let has_name = !parser.identifier().is_empty();
+            has_name && ["[", "=(", "+=("].into_iter().any(|bracket| parser.eat(bracket))
+        })
     }
 
     fn words_after(&mut self, first: Word, redirects: &mut Vec<Redirect>) -> Vec<Word> {

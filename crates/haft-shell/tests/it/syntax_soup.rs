@@ -65,6 +65,9 @@ fn surprise(text: &str, verdict: &Verdict) -> Option<String> {
     if let Some(name) = hidden(&parsed, &seen, verdict) {
         return Some(format!("{name:?} ran, we see {seen}"));
     }
+    if let Some(name) = lost(text, &parsed, verdict) {
+        return Some(format!("{name:?} ran behind an error ({:?}), we see {seen}", parsed.error));
+    }
     let foreseen = Foreseen::of(text);
     if foreseen.in_doubt {
         return None;
@@ -82,6 +85,19 @@ fn hidden<'a>(parsed: &Parsed, seen: &str, verdict: &'a Verdict) -> Option<&'a S
         return None;
     }
     verdict.ran.iter().map(|argv| &argv[0]).find(|name| !names.contains(name))
+}
+
+/// The name of a command that ran, but is neither in the tree nor among the words behind the error.
+fn lost<'a>(text: &str, parsed: &Parsed, verdict: &'a Verdict) -> Option<&'a String> {
+    let error = parsed.error.as_ref()?;
+    let mut names = command_names(&parsed.script);
+    if names.iter().any(|name| name.contains('?')) {
+        return None;
+    }
+    names.extend(salvage(&text[error.at..]).into_iter().flatten());
+    let is_known = |name: &str| names.iter().any(|known| known.contains(name));
+    let plain = |name: &str| name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    verdict.ran.iter().map(|argv| &argv[0]).find(|name| plain(name) && !is_known(name))
 }
 
 /// What we say that a text does.

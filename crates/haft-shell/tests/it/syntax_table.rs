@@ -167,6 +167,9 @@ fn what_bash_reads_strangely_is_not_followed() {
         "((${x:=a)b}))",
         "echo $((${x#))}))",
         "a=(1)b c",
+        "a=1 >b c[d; e]=f g",
+        "a=1 >b c=(d) e",
+        ">b a=1 c[d]=(e) f",
     ]));
 }
 

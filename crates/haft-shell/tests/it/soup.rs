@@ -1,14 +1,18 @@
 //! Texts of tokens glued together at random, and a bash that says what it makes of many of them at once.
 //!
 //! Every command of such a text is one that does not exist, so bash asks what to do about it, and writes down its words
-//! instead. Nothing in a text is an absolute path or a real program, and each runs in an empty directory of its own.
+//! instead. Nothing in a text is an absolute path or a real program, each runs in an empty directory of its own, and all of
+//! them in the sandbox.
 #![allow(clippy::disallowed_methods, reason = "the real bash is what these tests compare with")]
 
 use std::{
+    ffi::OsString,
     fs,
     path::Path,
     process::{Command, Stdio},
 };
+
+use haft_shell::sandbox::Confinement;
 
 use crate::kit::Dice;
 
@@ -175,9 +179,29 @@ pub(crate) fn judge(texts: &[String]) -> Vec<Verdict> {
     let mut bash = Command::new("/bin/bash");
     bash.arg(at("judge")).arg(at("texts")).arg(directory.path()).env_clear();
     bash.env("PATH", "/nowhere").env("HOME", "/nowhere/home").env("LC_ALL", "C.UTF-8");
-    bash.current_dir(directory.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    bash.status().unwrap();
+    bash.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    run_apart(&mut bash, directory.path());
     (0..texts.len()).map(|number| verdict(&at(&number.to_string()))).collect()
+}
+
+/// Whether there is a sandbox for texts that nobody chose.
+pub(crate) fn has_sandbox() -> bool {
+    let complete = Confinement { required: true, ..Confinement::at("/") }.prepare();
+    if let Err(err) = &complete {
+        println!("skipped: {err}");
+    }
+    complete.is_ok()
+}
+
+/// Runs it in a sandbox: texts that nobody chose kill by number, and leave processes behind.
+fn run_apart(bash: &mut Command, place: &Path) {
+    let confinement = Confinement { write: vec![place.to_owned()], required: true, ..Confinement::at(place) };
+    let variables: Vec<(OsString, OsString)> =
+        bash.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    let mut guard = confinement.prepare().and_then(|prepared| prepared.apply(bash)).expect("a sandbox");
+    let mut child = bash.env_clear().envs(variables).spawn().expect("bash runs");
+    guard.started().expect("it has begun");
+    child.wait().expect("it ends");
 }
 
 fn verdict(place: &Path) -> Verdict {

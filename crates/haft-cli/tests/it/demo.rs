@@ -16,6 +16,7 @@ fn the_demo_shows_what_it_says() {
         (r"\d+ tools: \d+ in sight, \d+ deferred", "… tools: … in sight, … deferred"),
         (r"  [·━]+ +(after \d+ ms, )?\d+ ms", "  ━━ … ms"),
         (r"\d+ ms of work in \d+ ms", "… ms of work in … ms"),
+        (r"Permission denied|Read-only file system", "(refused)"),
         (r"calls in \d\d?\.\d s", "calls in … s"),
         (r"fingerprint \w{8} → \w{8}; tools field \d+ → \d+ bytes", "fingerprint … → …; tools field … → … bytes"),
         (r"request [\d.]+ KB, with all of them\s+[\d.]+ KB", "request … KB, with all of them … KB"),

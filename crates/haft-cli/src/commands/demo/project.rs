@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -36,7 +37,7 @@ pub(super) struct Project {
     pub(super) pace: Pace,
 }
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     (
         "README.md",
         "# Lighthouse\n\nA lamp that answers when it is asked.\nRun it with `lighthouse --port 7000`.\n",
@@ -52,6 +53,7 @@ const FILES: [(&str, &str); 5] = [
     ),
     ("Cargo.toml", "[package]\nname = \"lighthouse\"\nversion = \"0.4.0\"\n"),
     ("CHANGELOG.md", "# Changes\n"),
+    ("check.sh", "#!/bin/bash\necho 'the lamp is fine'\necho 'and I was here' > /etc/motd || true\n"),
 ];
 
 impl Project {
@@ -62,10 +64,11 @@ impl Project {
         let root = base.join("lighthouse");
         fs::create_dir_all(root.join("src"))?;
         FILES.iter().try_for_each(|(name, text)| fs::write(root.join(name), text))?;
+        fs::set_permissions(root.join("check.sh"), fs::Permissions::from_mode(0o755))?;
         Ok(Project { _directory: directory, root, results: base.join("results"), pace: Pace::default() })
     }
 
-    /// A session as an embedder would make it: some tools, a rule, a mode, nobody to ask.
+    /// A session as an embedder would make it: some tools, two rules, a mode, nobody to ask.
     pub(super) fn session(&self) -> anyhow::Result<Session> {
         let tracker = StaticSource::new("mcp:tracker", tracker())?.in_namespace("tracker");
         let engine = Engine::builder()
@@ -76,7 +79,8 @@ impl Project {
             .hook(self.pace.clone())
             .results(FileStore::new(&self.results))
             .build()?;
-        let allow = vec![("mcp__tracker__issue_search".to_owned(), Origin::Session)];
+        let allowed = ["mcp__tracker__issue_search", "Bash(./check.sh)"];
+        let allow = allowed.map(|rule| (rule.to_owned(), Origin::Session)).to_vec();
         let rules = Rules { allow, ..Rules::default() };
         let options = SessionOptions {
             id: "demo".into(),

@@ -173,6 +173,11 @@ impl Parser<'_> {
             }
             _ => self.loop_words(),
         };
+        self.lines();
+        if words.is_none() && self.keyword() == Some("{") {
+            // Bash goes on to look for the `in`, wherever it comes.
+            self.fail(self.pos, "a loop with braces needs `in`");
+        }
         let body = self.loop_body();
         CommandKind::For { select, name, words, body }
     }

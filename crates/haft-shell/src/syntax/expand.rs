@@ -307,7 +307,8 @@ fn has_balanced_brackets(word: &Word) -> bool {
     are_balanced(text.flat_map(str::bytes))
 }
 
-fn are_balanced(mut text: impl Iterator<Item = u8>) -> bool {
+/// Whether every bracket in a text is closed after it was opened.
+pub(super) fn are_balanced(mut text: impl Iterator<Item = u8>) -> bool {
     let mut level = 0_i64;
     let never_below = text.all(|byte| {
         level += i64::from(byte == b'(') - i64::from(byte == b')');

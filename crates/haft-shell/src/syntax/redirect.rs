@@ -88,6 +88,7 @@ impl Parser<'_> {
     fn redirect_kind(&mut self, operator: &'static str, start: usize) -> RedirectKind {
         self.blanks();
         self.no_descriptor_as_target(operator);
+        self.no_assignment_as_target(operator);
         match operator {
             "<<" | "<<-" => RedirectKind::HereDocument(self.here_document(operator == "<<-", start)),
             "<<<" => RedirectKind::HereString(self.some_word(Context::PLAIN)),
@@ -118,6 +119,17 @@ impl Parser<'_> {
             None => {}
             Some(Descriptor::Number(_)) if copies => {}
             Some(_) => self.expected("a word"),
+        }
+    }
+
+    /// Behind another redirection and `&>>`, bash takes `a=b` for an assignment.
+    fn no_assignment_as_target(&mut self, operator: &str) {
+        let is_assignment = |parser: &mut Self| {
+            let has_name = !parser.identifier().is_empty();
+            has_name && ["=", "+=", "["].into_iter().any(|mark| parser.eat(mark))
+        };
+        if operator == "&>>" && self.ahead(is_assignment) {
+            self.fail(self.pos, "what follows `&>>` looks like an assignment; quote it");
         }
     }
 

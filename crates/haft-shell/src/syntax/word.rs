@@ -1,6 +1,7 @@
 //! Words: from where one begins to where it ends.
 
 use super::{
+    expand::are_balanced,
     pieces::Pieces,
     quote::Around,
     reader::{Parser, ends_word},
@@ -221,7 +222,12 @@ impl Parser<'_> {
     /// Within the brackets everything but quotes and expansions belongs to the pattern.
     fn group_from(&mut self, opening: String, pieces: &mut Pieces) {
         pieces.part(Part::Glob(opening));
+        let start = self.pos - 1;
         self.nested(|parser| parser.group_to_end(pieces));
+        // Bash looks for the end by counting, whatever the brackets belong to.
+        if !self.has_failed() && !are_balanced(self.text[start..self.pos].bytes()) {
+            self.fail(start, "the brackets in the pattern do not pair up");
+        }
     }
 
     fn group_to_end(&mut self, pieces: &mut Pieces) {

@@ -183,3 +183,9 @@ fn an_empty_process_substitution_is_nothing_and_another_is_a_pipe() {
     check("cat <(ls)", "runs ls, runs cat /dev/fd/63");
     assert!(effects("cat x<()").is_unknown());
 }
+
+#[test]
+fn an_empty_alternative_is_no_word_unless_it_was_quoted() {
+    check("{cat,,a}", "reads /w/app/a, runs cat a");
+    check("echo {,''}", "runs echo ");
+}

@@ -28,7 +28,10 @@ impl Meanings<'_> {
             match &word.parts[..] {
                 [Part::Literal(text) | Part::Quoted(text)] => arguments.push(Arg::Known(text.clone())),
                 parts => match self.drafts(parts, false) {
-                    Some(drafts) => arguments.extend(drafts.into_iter().map(Draft::finish)),
+                    Some(drafts) => {
+                        let is_word = |draft: &Draft| !draft.vanishes() || !has_braces(parts);
+                        arguments.extend(drafts.into_iter().filter(is_word).map(Draft::finish));
+                    }
                     None => arguments.push(Arg::Unknown { prefix: String::new(), splits: true }),
                 },
             }
@@ -53,6 +56,7 @@ impl Meanings<'_> {
                 Part::Double(parts) => {
                     let inner = self.drafts(parts, true)?.pop()?;
                     drafts.iter_mut().for_each(|draft| draft.append(&inner));
+                    drafts.iter_mut().for_each(|draft| draft.quoted = true);
                 }
                 part => drafts.iter_mut().for_each(|draft| self.add(draft, part, quoted)),
             }
@@ -80,7 +84,8 @@ impl Meanings<'_> {
 
     fn add(self, draft: &mut Draft, part: &Part, quoted: bool) {
         match part {
-            Part::Literal(text) | Part::Quoted(text) => draft.text(text),
+            Part::Literal(text) => draft.text(text),
+            Part::Quoted(text) => draft.quoted(text),
             Part::Tilde(who) if who.is_empty() => draft.path(self.home, true),
             Part::Variable(name) if name == "HOME" => draft.path(self.home, quoted),
             Part::Variable(name) if name == "PWD" => draft.path(self.directory, quoted),
@@ -104,6 +109,8 @@ struct Draft {
     pattern: Option<String>,
     /// Whether something in it is unknown, and whether that may split.
     open: Option<bool>,
+    /// Whether something in it was quoted, so that it is a word even if it is empty.
+    quoted: bool,
 }
 
 impl Draft {
@@ -115,6 +122,16 @@ impl Draft {
             Some(pattern) => push_literal(pattern, text),
             None => self.text.push_str(text),
         }
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.quoted = true;
+        self.text(text);
+    }
+
+    /// The empty one of `{a,,b}` is no word at all.
+    fn vanishes(&self) -> bool {
+        self.text.is_empty() && self.pattern.is_none() && self.open.is_none() && !self.quoted
     }
 
     /// A path that the shell fills in. Where it would split it or take it for a pattern, nothing is certain.
@@ -150,6 +167,7 @@ impl Draft {
         if let Some(splits) = other.open {
             self.open(splits);
         }
+        self.quoted |= other.quoted;
     }
 
     fn finish(self) -> Arg {
@@ -159,6 +177,10 @@ impl Draft {
             (None, None) => Arg::Known(self.text),
         }
     }
+}
+
+fn has_braces(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Brace(_)))
 }
 
 fn is_plain(byte: u8) -> bool {

@@ -225,7 +225,7 @@ impl Parser<'_> {
         let start = self.pos - 1;
         self.nested(|parser| parser.group_to_end(pieces));
         // Bash looks for the end by counting, whatever the brackets belong to.
-        if !self.has_failed() && !are_balanced(self.text[start..self.pos].bytes()) {
+        if !self.has_failed() && !are_balanced(b'(', b')', self.text[start..self.pos].bytes()) {
             self.fail(start, "the brackets in the pattern do not pair up");
         }
     }

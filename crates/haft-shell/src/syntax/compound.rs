@@ -62,7 +62,7 @@ impl Parser<'_> {
         let source = &self.text[start..self.pos];
         let is_strange = ["<<", "#", "\\\n"].into_iter().any(|text| source.contains(text));
         // It loses the end of a line right behind the first bracket, too.
-        if is_strange || self.raw() == Some(b'\n') {
+        if is_strange || matches!(self.raw(), Some(b'\n' | b'\\')) {
             return self.fail(start, "too much for a `((` that is not arithmetic; write `( (`");
         }
         match self.rereads.checked_sub(self.pos - start) {

@@ -60,7 +60,9 @@ impl Parser<'_> {
     fn back_to(&mut self, start: usize) {
         // Bash reads again what it has read as arithmetic, lines already joined and here-documents already gone.
         let source = &self.text[start..self.pos];
-        if ["<<", "#", "\\\n"].into_iter().any(|text| source.contains(text)) {
+        let is_strange = ["<<", "#", "\\\n"].into_iter().any(|text| source.contains(text));
+        // It loses the end of a line right behind the first bracket, too.
+        if is_strange || matches!(self.raw(), Some(b'\n' | b'\\')) {
             return self.fail(start, "too much for a `((` that is not arithmetic; write `( (`");
         }
         match self.rereads.checked_sub(self.pos - start) {

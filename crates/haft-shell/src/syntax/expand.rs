@@ -103,13 +103,8 @@ impl Parser<'_> {
     /// From behind `((` to behind `))`. `None`, with no error, if a single `)` is where `))` should be.
     pub(super) fn arithmetic(&mut self, ends: Ends) -> Option<Word> {
         let outer = self.doubt.take();
-        let from = self.pos;
         let word = self.nested(|parser| parser.verbatim(ends));
         let doubt = std::mem::replace(&mut self.doubt, outer);
-        // Bash counts all brackets to find the end, whether they are in quotes, in `${…}` or of a `case`.
-        if !self.has_failed() && !are_balanced(self.text[from..self.pos].bytes()) {
-            self.fail(from, "the brackets in `((` do not pair up");
-        }
         self.eat(")");
         if self.raw() != Some(b')') || self.has_failed() {
             return None;
@@ -304,14 +299,14 @@ impl Parser<'_> {
 
 fn has_balanced_brackets(word: &Word) -> bool {
     let text = word.parts.iter().map(|part| if let Part::Literal(text) = part { text.as_str() } else { "" });
-    are_balanced(text.flat_map(str::bytes))
+    are_balanced(b'(', b')', text.flat_map(str::bytes))
 }
 
 /// Whether every bracket in a text is closed after it was opened.
-pub(super) fn are_balanced(mut text: impl Iterator<Item = u8>) -> bool {
+pub(super) fn are_balanced(open: u8, close: u8, mut text: impl Iterator<Item = u8>) -> bool {
     let mut level = 0_i64;
     let never_below = text.all(|byte| {
-        level += i64::from(byte == b'(') - i64::from(byte == b')');
+        level += i64::from(byte == open) - i64::from(byte == close);
         level >= 0
     });
     never_below && level == 0

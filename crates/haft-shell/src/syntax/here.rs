@@ -56,10 +56,11 @@ impl Parser<'_> {
     fn here_body(&mut self, pending: &Pending) -> Word {
         let start = self.pos;
         let (body, end) = self.here_text(pending);
+        // Without its end it is not known what belongs to it: all of it is left to `salvage`.
+        self.blame(pending.at);
         let source = start..end;
         let parts = match pending.quoted {
             true => vec![Part::Quoted(body)],
-            // Without its end it is not known what belongs to it.
             false if self.has_failed() => Vec::new(),
             false => self.here_parts(&body, source.clone()),
         };

@@ -4,7 +4,7 @@
 //! it twice, once to find its end and once to expand it, and not always in the same way: `"${x:-'$(id)'}"` and
 //! `$(( '$(id)' ))` run `id`. Where the two ways could differ, we give up.
 
-use super::{pieces::push_joined, quote::Around, reader::Parser, tree::*};
+use super::{expand::are_balanced, pieces::push_joined, quote::Around, reader::Parser, tree::*};
 
 /// Where such a text ends, and what quotes are worth in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,7 @@ impl Parser<'_> {
         while let Some(byte) = self.peek() {
             if byte == ends.close {
                 if level == 0 {
+                    self.count_brackets(start, ends);
                     return Word { parts, span: self.since(start) };
                 }
                 level -= 1;
@@ -68,6 +69,14 @@ impl Parser<'_> {
         }
         self.fail(start, format!("`{}` is missing", char::from(ends.close)));
         Word { parts, span: self.since(start) }
+    }
+
+    /// Bash counts all brackets to find the end, whether they are in quotes, in `${…}` or of a `case`.
+    fn count_brackets(&mut self, start: usize, ends: Ends) {
+        let text = &self.text[start..self.pos];
+        if ends.open.is_some_and(|open| !are_balanced(open, ends.close, text.bytes())) {
+            self.fail(start, format!("bash may see another `{}` as the end", char::from(ends.close)));
+        }
     }
 
     fn verbatim_piece(&mut self, byte: u8, ends: Ends, parts: &mut Vec<Part>) {

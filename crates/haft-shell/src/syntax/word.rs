@@ -225,7 +225,7 @@ impl Parser<'_> {
         let start = self.pos - 1;
         self.nested(|parser| parser.group_to_end(pieces));
         // Bash looks for the end by counting, whatever the brackets belong to.
-        if !self.has_failed() && !are_balanced(self.text[start..self.pos].bytes()) {
+        if !self.has_failed() && !are_balanced(b'(', b')', self.text[start..self.pos].bytes()) {
             self.fail(start, "the brackets in the pattern do not pair up");
         }
     }
@@ -316,7 +316,7 @@ impl Parser<'_> {
         self.bump();
         match name {
             None => pieces.literal("~"),
-            Some(TildeName::Odd) => pieces.part(Part::Odd("`~` before braces", "~".to_owned())),
+            Some(TildeName::Odd) => pieces.part(Part::Odd("`~` before braces or `=`", "~".to_owned())),
             Some(TildeName::Plain(name)) => {
                 self.eat(&name);
                 pieces.part(Part::Tilde(name));
@@ -332,7 +332,8 @@ impl Parser<'_> {
             match self.peek() {
                 None | Some(b'/') => return Some(TildeName::Plain(name)),
                 Some(b':') if in_assignment => return Some(TildeName::Plain(name)),
-                Some(b'{' | b'}' | b',') => return Some(TildeName::Odd),
+                // `~=~` is the home with `=~` behind it.
+                Some(b'{' | b'}' | b',' | b'=' | b'~') => return Some(TildeName::Odd),
                 Some(_) if self.at_word_end() => return Some(TildeName::Plain(name)),
                 Some(b'+' | b'@' | b'!') => {}
                 Some(byte) if is_special(byte) || !byte.is_ascii_graphic() => return None,
@@ -348,7 +349,7 @@ impl Parser<'_> {
 
 enum TildeName {
     Plain(String),
-    /// Braces decide what it is.
+    /// What follows decides what it is.
     Odd,
 }
 

@@ -169,8 +169,18 @@ while IFS= read -r -d '' soup_text <&200; do
 done
 "#;
 
-/// Asks bash about many texts at once.
+/// Asks bash about many texts at once, and goes on behind one that ends the asking.
 pub(crate) fn judge(texts: &[String]) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    while verdicts.len() < texts.len() {
+        let more = judge_some(&texts[verdicts.len()..]);
+        assert!(!more.is_empty(), "bash does not answer");
+        verdicts.extend(more);
+    }
+    verdicts
+}
+
+fn judge_some(texts: &[String]) -> Vec<Verdict> {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("judge"), JUDGE).unwrap();
@@ -181,7 +191,7 @@ pub(crate) fn judge(texts: &[String]) -> Vec<Verdict> {
     bash.env("PATH", "/nowhere").env("HOME", "/nowhere/home").env("LC_ALL", "C.UTF-8");
     bash.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     run_apart(&mut bash, directory.path());
-    (0..texts.len()).map(|number| verdict(&at(&number.to_string()))).collect()
+    (0..texts.len()).map_while(|number| verdict(&at(&number.to_string()))).collect()
 }
 
 /// Whether there is a sandbox for texts that nobody chose.
@@ -204,19 +214,20 @@ fn run_apart(bash: &mut Command, place: &Path) {
     child.wait().expect("it ends");
 }
 
-fn verdict(place: &Path) -> Verdict {
+/// What was written down about one text; `None` if it was not asked about.
+fn verdict(place: &Path) -> Option<Verdict> {
     let read = |ending| {
         let bytes = fs::read(place.with_extension(ending)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let words = |run: &str| run.split('\0').map(str::to_owned).collect();
     let ran = read("ran");
-    Verdict {
-        complaint: fs::read_to_string(place.with_extension("complaint")).unwrap_or("not asked".to_owned()),
+    place.with_extension("complaint").exists().then(|| Verdict {
+        complaint: read("complaint"),
         ran: ran.split_terminator("\0\u{1}\0").map(words).collect(),
         made: fs::read_dir(place)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect(),
-    }
+    })
 }

@@ -171,6 +171,7 @@ fn what_bash_reads_strangely_is_not_followed() {
         "a=1 >b c=(d) e",
         ">b a=1 c[d]=(e) f",
         "&>a &>>b=c d",
+        "a ~=~ ~b=c",
         "for a; { b; }",
         "[[ a =~ (b$(case c in d) e;; esac)) ]]",
     ]));

@@ -325,7 +325,7 @@ struct Entries {
 
 /// Up to so many, all are mounted again; of more, only the latest that the user could change, found among so many.
 const ALL: usize = 40;
-const LATEST: usize = 12;
+const LATEST: usize = 8;
 const LOOKED_AT: usize = 256;
 
 impl Entries {
@@ -338,17 +338,22 @@ impl Entries {
         if entries.len() <= ALL {
             return Entries { paths: entries.iter().map(fs::DirEntry::path).collect(), are_some: false };
         }
-        let mut ours: Vec<(i64, PathBuf)> = entries.iter().filter_map(changeable).collect();
-        ours.sort_by(|one, other| other.cmp(one));
-        Entries { paths: ours.into_iter().take(LATEST).map(|(_, path)| path).collect(), are_some: true }
+        let (user, _) = sys::own_ids();
+        let dated = |entry| Some((changeable(entry, user)?, entry));
+        let mut ours: Vec<(i64, &fs::DirEntry)> = entries.iter().filter_map(dated).collect();
+        ours.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+        Entries {
+            paths: ours.into_iter().take(LATEST).map(|(_, entry)| entry.path()).collect(),
+            are_some: true,
+        }
     }
 }
 
-/// An entry that this user could change, and when it was changed.
-fn changeable(entry: &fs::DirEntry) -> Option<(i64, PathBuf)> {
+/// When an entry was changed, if this user could change it.
+fn changeable(entry: &fs::DirEntry, user: u32) -> Option<i64> {
     let facts = entry.metadata().ok()?;
-    let is_ours = facts.uid() == sys::own_ids().0 || facts.mode() & 0o002 != 0;
-    is_ours.then(|| (facts.mtime(), entry.path()))
+    let is_ours = facts.uid() == user || facts.mode() & 0o002 != 0;
+    is_ours.then(|| facts.mtime())
 }
 
 /// Leaves out what is in something that is not there any more.

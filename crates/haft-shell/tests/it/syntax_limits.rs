@@ -112,6 +112,13 @@ fn nesting_ends_with_an_error_that_keeps_what_was_read() {
     assert_eq!(parse(&format!("{}a{}", "( ".repeat(40), " )".repeat(40))).error, None);
 }
 
+#[test]
+fn many_suffixes_of_sed_do_not_multiply_its_paths() {
+    let text = format!("sed {} s/a/b/ file", "-i.old ".repeat(200));
+    let base = PathBase { cwd: "/w/app".into(), home: None };
+    assert!(understand(&text, &base).effects().paths().len() < 1000);
+}
+
 /// Strings of what shells find special.
 fn shellish() -> impl Strategy<Value = String> {
     let pieces = [

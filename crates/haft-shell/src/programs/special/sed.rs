@@ -20,7 +20,14 @@ pub(super) fn judge(case: &Case<'_>) -> Facts {
     let mut facts = weigh(case, &walk);
     if walk.has("-i") || walk.has("--in-place") {
         facts.touches.iter_mut().filter(|touch| !touch.aside).for_each(|touch| touch.access = Access::Write);
-        walk.values_of(&["-i", "--in-place"]).for_each(|suffix| keep_old(suffix, &mut facts));
+        // Each suffix doubles the paths: with several of them a short line would touch millions.
+        let mut suffixes = walk.values_of(&["-i", "--in-place"]);
+        if let Some(suffix) = suffixes.next() {
+            keep_old(suffix, &mut facts);
+        }
+        if suffixes.next().is_some() {
+            facts.doubt("`sed` is told several suffixes for what it keeps".to_owned());
+        }
     }
     for script in scripts(&walk) {
         match script {

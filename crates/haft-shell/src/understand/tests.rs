@@ -2,7 +2,8 @@
 
 use haft_tool::{Effects, PathBase};
 
-use super::{Understood, shown, understand};
+use super::{Act, Understood, shown, understand};
+use crate::programs::Arg;
 
 fn read(line: &str) -> Understood {
     let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
@@ -101,6 +102,18 @@ fn what_is_filled_in_while_it_runs_is_not_known() {
     doubts("echo ${!x}", "a variable whose name is known only when it runs");
     doubts("PATH=. git diff", "PATH, which may change what the program does");
     doubts("f() { ls; }", "a function, which may stand for any program");
+}
+
+#[test]
+fn a_list_in_quotes_is_as_many_words_as_it_has() {
+    for line in ["ls \"$@\"", "ls \"${a[@]}\"", "ls \"${@:2}\"", "ls $x"] {
+        let understood = read(line);
+        let Act::Run { argv, .. } = &understood.acts()[0] else { panic!("{line} runs nothing") };
+        assert_eq!(argv[1], Arg::Unknown { prefix: String::new(), splits: true }, "{line}");
+    }
+    let understood = read("ls \"${a[0]}\"");
+    let Act::Run { argv, .. } = &understood.acts()[0] else { panic!("it runs nothing") };
+    assert_eq!(argv[1], Arg::Unknown { prefix: String::new(), splits: false });
 }
 
 #[test]

@@ -92,9 +92,19 @@ impl Meanings<'_> {
             Part::Glob(text) => draft.glob(text),
             // The shell puts the name of a pipe there, and nothing that anybody chose; for `<()` it puts nothing.
             Part::Process(_, script) if !script.items.is_empty() => draft.text(PIPE),
+            // `"$@"` and `"${a[@]}"` are as many words as there are, quoted or not.
+            Part::Variable(name) if name == "@" => draft.open(true),
+            Part::Parameter { name, operator, words } if is_all(name, operator, words) => draft.open(true),
             _ => draft.open(!quoted),
         }
     }
+}
+
+/// Whether an expansion is a list that stays one in quotes.
+fn is_all(name: &str, operator: &str, words: &[Word]) -> bool {
+    let is_at =
+        |word: &Word| matches!(&word.parts[..], [Part::Literal(text) | Part::Quoted(text)] if text == "@");
+    name.ends_with('@') || operator.starts_with('[') && words.first().is_none_or(is_at)
 }
 
 /// What `<(…)` becomes, more or less.

@@ -67,13 +67,33 @@ const NETWORK_WORDS: [&str; 4] = [
     "Name or service not known",
 ];
 
+/// How programs say that a system call is closed to them.
+const CALL_WORDS: [&str; 3] = ["Operation not permitted", "Function not implemented", "Permission denied"];
+
+/// By which words of a complaint a closed kind of system calls is known, and what it is.
+const CALLS: [(&str, &str); 12] = [
+    ("ptrace", "to watch other processes"),
+    ("unshare", "new namespaces"),
+    ("setns", "other namespaces"),
+    ("mount", "mounting"),
+    ("chroot", "another root directory"),
+    ("io_uring", "io_uring"),
+    ("keyctl", "the kernel's keys"),
+    ("bpf", "programs for the kernel"),
+    ("perf_event", "counters of the kernel"),
+    ("userfaultfd", "handling page faults"),
+    ("socket", "this kind of socket"),
+    ("clone", "new namespaces"),
+];
+
 /// What the end of an output says was refused, and the policy confirms.
 pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked> {
     let tail = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
     let mut found = Vec::new();
-    for line in tail.lines().filter(|line| WORDS.iter().any(|word| line.contains(word))) {
+    let complains = |line: &&str| WORDS.iter().chain(&CALL_WORDS).any(|word| line.contains(word));
+    for line in tail.lines().filter(complains) {
         let paths = candidates(line).map(|text| absolute(&confinement.cwd, text));
-        let blocked = paths.filter_map(|path| judge(confinement, path)).next();
+        let blocked = paths.filter_map(|path| judge(confinement, path)).next().or_else(|| closed_call(line));
         found.extend(blocked.filter(|one| !found.contains(one)));
     }
     if confinement.network == super::Network::Off && NETWORK_WORDS.iter().any(|word| tail.contains(word)) {
@@ -81,6 +101,15 @@ pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked
     }
     found.truncate(MOST);
     found
+}
+
+/// The kind of system calls that a line complains about. All of them are closed to everything that runs inside.
+fn closed_call(line: &str) -> Option<Blocked> {
+    let is_word = |word: &&str| {
+        line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other.starts_with(*word))
+    };
+    let complains = CALL_WORDS.iter().any(|word| line.contains(word));
+    CALLS.iter().find(|(word, _)| complains && is_word(word)).map(|(_, what)| Blocked::Syscall(what))
 }
 
 /// The words of a line that may be paths: what is quoted, and what is between colons or spaces.
@@ -161,6 +190,17 @@ mod tests {
         let many: String = (0..99).map(|n| format!("x: /etc/{n}: Permission denied\n")).collect();
         let confinement = Confinement::at("/usr");
         assert_eq!(in_output(&confinement, many.as_bytes()).len(), MOST);
+    }
+
+    #[test]
+    fn a_closed_system_call_is_told_by_its_kind() {
+        check("unshare: unshare failed: Operation not permitted", &[Blocked::Syscall("new namespaces")]);
+        check(
+            "strace: ptrace(PTRACE_TRACEME): Operation not permitted",
+            &[Blocked::Syscall("to watch other processes")],
+        );
+        check("mount: only root can do that", &[]);
+        check("the mountain: Operation canceled", &[]);
     }
 
     #[test]

@@ -203,8 +203,7 @@ impl Policy {
     }
 
     fn doubt(&self, request: &Request<'_>) -> Option<RuleId> {
-        let runs = request.is_named(BASH) || !request.effects.commands().is_empty();
-        self.restriction.filter(|_| request.effects.is_unknown() && runs)
+        self.restriction.filter(|_| request.effects.is_unknown() && request.is_named(BASH))
     }
 
     /// The last stage: everything is covered, or the first part that is not gets asked.

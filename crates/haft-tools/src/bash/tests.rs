@@ -312,7 +312,7 @@ fn the_person_sees_the_whole_command_without_tricks() {
     let describe = |input: Value| Bash::default().describe(&serde_json::from_value(input).unwrap());
     assert_eq!(describe(json!({ "command": "ls\n  -la" })), "Run ls ⏎ -la");
     let tricky = json!({ "command": "echo \u{202e}\u{1b}[2K hidden", "description": "List files" });
-    assert_eq!(describe(tricky), "List files: echo \\u{202e}\\u{1b}[2K hidden");
+    assert_eq!(describe(tricky), r"List files: echo $'\u202e\x1b'[2K hidden");
 }
 
 #[test]

@@ -626,7 +626,7 @@ fn the_person_sees_code_output_and_end() {
         |input: Value| Repl::new(ReplOptions::default()).describe(&serde_json::from_value(input).unwrap());
     assert_eq!(
         describe(json!({ "language": "python", "code": "x = 1\nx \u{202e}" })),
-        "Run in python: x = 1\\nx \\u{202e}"
+        "Run in python: x = 1 ⏎ x \\u{202e}"
     );
     assert_eq!(describe(json!({ "language": "node", "reset": true })), "Start node afresh");
 }

@@ -217,8 +217,8 @@ mod tools {
         check("allow Bash; deny Bash(curl:*)", "Bash", Effects::unknown(), ASK);
         check("allow Bash; deny Read(secrets/**)", "Bash", Effects::unknown(), ASK);
         check("allow MyTool; deny Read(secrets/**)", "MyTool", Effects::unknown(), ALLOW);
-        check("allow Repl; deny Bash(curl:*)", "Repl", runs("python3 -").and_unknown(), ASK);
-        check("allow Repl", "Repl", runs("python3 -").and_unknown(), ALLOW);
+        // Who allows an interpreter allows what it runs.
+        check("allow Repl; deny Bash(curl:*)", "Repl", runs("python3 -").and_unknown(), ALLOW);
     }
 
     #[test]

@@ -325,8 +325,8 @@ struct Entries {
 
 /// Up to so many, all are mounted again; of more, only the latest that the user could change, found among so many.
 const ALL: usize = 40;
-const LATEST: usize = 8;
-const LOOKED_AT: usize = 256;
+const LATEST: usize = 4;
+const LOOKED_AT: usize = 64;
 
 impl Entries {
     fn of(directory: &Path) -> Entries {

@@ -1,6 +1,6 @@
 //! The shell, understood and confined.
 //!
-//! Two halves that do not lean on each other. [`syntax`], [`programs`] and [`understand`] read a command line and say what
+//! Two halves that do not lean on each other. [`syntax`], [`programs`] and [`understand`](mod@understand) read a command line and say what
 //! it is going to do, so that a person is asked exactly when one must be. [`sandbox`] makes the kernel confine whatever
 //! runs, understood or not; [`run`] starts it, listens to it and ends it.
 //!

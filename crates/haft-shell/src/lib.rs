@@ -1,8 +1,8 @@
 //! The shell, understood and confined.
 //!
-//! Two halves that do not lean on each other. [`syntax`], [`programs`] and [`understand`](mod@understand) read a command line and say what
-//! it is going to do, so that a person is asked exactly when one must be. [`sandbox`] makes the kernel confine whatever
-//! runs, understood or not; [`run`] starts it, listens to it and ends it.
+//! Two halves that do not lean on each other. [`syntax`], [`programs`] and [`understand`](mod@understand) read a command
+//! line and say what it is going to do, so that a person is asked exactly when one must be. [`sandbox`] makes the kernel
+//! confine whatever runs, understood or not; [`run`] starts it, listens to it and ends it.
 //!
 //! It is a crate because it holds the only `unsafe` code, and because it is the only way to start a process.
 //! Not here: rules and verdicts (they are the engine's), and tools.

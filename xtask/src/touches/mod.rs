@@ -191,16 +191,7 @@ fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {
     programs.into_iter().any(is_own)
 }
 
-/// A path without `.` and `..`, as strace shows what was opened.
+/// A path without `.`, `..` and links, as strace shows what was opened.
 fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| {
-        let mut tidy = PathBuf::new();
-        for part in path.components() {
-            match part {
-                std::path::Component::ParentDir => drop(tidy.pop()),
-                part => tidy.push(part),
-            }
-        }
-        tidy
-    })
+    path.canonicalize().unwrap_or_else(|_| trace::tidy(path))
 }

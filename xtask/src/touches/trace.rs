@@ -157,7 +157,8 @@ fn plain(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-fn tidy(path: &Path) -> PathBuf {
+/// A path without `.` and `..`, by its text.
+pub(super) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {

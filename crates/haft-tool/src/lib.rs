@@ -65,7 +65,7 @@ pub use effects::{
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Piece, Sight, Stamp};
 pub use grant::Grant;
-pub use path::{AbsolutePath, PathBase};
+pub use path::{AbsolutePath, PathBase, by_text};
 pub use reply::{Action, Block, Change, Reply};
 pub use schema::Schema;
 pub use shown::{Shown, shown, unshown};

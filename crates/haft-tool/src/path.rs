@@ -86,6 +86,18 @@ impl JsonSchema for AbsolutePath {
     }
 }
 
+/// A path without `.` and `..`, by its text alone: where links are, it may be another place.
+pub fn by_text(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(tidy.pop()),
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}
+
 /// What relative paths and `~` stand on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathBase {

@@ -25,6 +25,19 @@ pub trait Task: Send + Sync {
     fn stop(&self);
 }
 
+impl dyn Task {
+    /// Waits until it has ended.
+    pub async fn ended(&self) {
+        loop {
+            let change = self.changed();
+            if self.state() != TaskState::Running {
+                return;
+            }
+            change.await;
+        }
+    }
+}
+
 /// Whether a task goes on, and if not, how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskState {

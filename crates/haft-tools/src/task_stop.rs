@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_tool::{Cx, Effects, Fault, Reply, Spec, Task, TaskState, Tool};
+use haft_tool::{Cx, Effects, Fault, Reply, Spec, TaskState, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -45,7 +45,7 @@ impl Tool for TaskStop {
             return Ok(Reply::text(format!("{} had ended already: {how}", input.task_id)));
         }
         task.stop();
-        let in_time = tokio::time::timeout(PATIENCE, ended(&*task)).await.is_ok();
+        let in_time = tokio::time::timeout(PATIENCE, task.ended()).await.is_ok();
         let news = task.since(tasks.seen(&input.task_id));
         tasks.see(&input.task_id, news.next);
         let last = news.text.trim_end_matches('\n');
@@ -54,15 +54,5 @@ impl Tool for TaskStop {
             if in_time { "has ended" } else { "was told to end and has not yet" },
         );
         Ok(Reply::text(format!("{last}{break_}[{} {how}]", input.task_id)))
-    }
-}
-
-async fn ended(task: &dyn Task) {
-    loop {
-        let change = task.changed();
-        if task.state() != TaskState::Running {
-            return;
-        }
-        change.await;
     }
 }

@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use haft_shell::understand;
-use haft_tool::{Access, Class, Effects, PathEffect};
+use haft_tool::{Access, Class, Effects, PathEffect, by_text};
 use serde_json::Value;
 
 use crate::{
@@ -193,5 +193,5 @@ fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {
 
 /// A path without `.`, `..` and links, as strace shows what was opened.
 fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| trace::tidy(path))
+    path.canonicalize().unwrap_or_else(|_| by_text(path))
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use haft_tool::Access;
+use haft_tool::{Access, by_text};
 
 /// Something that a process tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,7 @@ fn paths(arguments: &str, workspace: &Path) -> Vec<PathBuf> {
         rest = &rest[end + 1..];
         if is_string {
             let base = directory.take().unwrap_or_else(|| workspace.to_owned());
-            found.push(tidy(&base.join(plain(text))));
+            found.push(by_text(&base.join(plain(text))));
         } else {
             directory = Some(PathBuf::from(text));
         }
@@ -155,18 +155,6 @@ fn plain(text: &str) -> OsString {
         }
     }
     OsString::from_vec(bytes)
-}
-
-/// A path without `.` and `..`, by its text.
-pub(super) fn tidy(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => drop(tidy.pop()),
-            part => tidy.push(part),
-        }
-    }
-    tidy
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl TaskList {
         tasks.iter().for_each(|task| task.stop());
         let all = async {
             for task in &tasks {
-                ended(&**task).await;
+                task.ended().await;
             }
         };
         // What does not go in time is not waited for any longer; it has been told.
@@ -75,16 +75,6 @@ impl TaskList {
     fn lock(&self) -> MutexGuard<'_, Listed> {
         // Nothing is left half done in here.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn ended(task: &dyn Task) {
-    loop {
-        let change = task.changed();
-        if task.state() != TaskState::Running {
-            return;
-        }
-        change.await;
     }
 }
 

@@ -8,6 +8,8 @@ use std::{
     rc::Rc,
 };
 
+use haft_tool::by_text;
+
 /// The directories in which a command may run.
 #[derive(Debug, Clone)]
 pub struct Places(Option<Rc<[PathBuf]>>);
@@ -81,15 +83,4 @@ impl Places {
         }
         if all.len() > MOST { Places::UNKNOWN } else { Places(Some(all.into())) }
     }
-}
-
-fn by_text(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(tidy.pop()),
-            part => tidy.push(part),
-        }
-    }
-    tidy
 }

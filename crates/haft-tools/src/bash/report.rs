@@ -24,15 +24,7 @@ impl Told<'_> {
         let mut notes: Vec<String> = self.end().into_iter().chain(where_now).collect();
         notes.extend(self.left_running());
         notes.extend(self.ended.into_iter().flat_map(|ended| ended.facts.clone()));
-        let mut text = printed(output);
-        for note in &notes {
-            end_line(&mut text);
-            let _ = write!(text, "[{note}]");
-        }
-        if text.is_empty() {
-            "[no output]".clone_into(&mut text);
-        }
-        let reply = Reply::text(text).drawn(self.view(output, &notes));
+        let reply = Reply::text(with_notes(output, &notes)).drawn(self.view(output, &notes));
         let reply = self.noted(reply);
         let reply = moved.into_iter().fold(reply, Reply::change);
         self.failure().into_iter().fold(reply, Reply::failing)
@@ -116,6 +108,16 @@ impl Told<'_> {
         parts.extend(notes.iter().map(View::text));
         View::List(parts)
     }
+}
+
+/// What was printed, and what is to be said about it.
+pub(crate) fn with_notes(output: &Output, notes: &[String]) -> String {
+    let mut text = printed(output);
+    for note in notes {
+        end_line(&mut text);
+        let _ = write!(text, "[{note}]");
+    }
+    if text.is_empty() { "[no output]".to_owned() } else { text }
 }
 
 /// How a task ended, in a few words.

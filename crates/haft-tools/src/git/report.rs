@@ -1,12 +1,10 @@
 //! What model and person are told.
 
-use std::fmt::Write;
-
 use haft_shell::run::{Ended, Output, Status, Stopped};
 use haft_tool::{FaultKind, Reply, View};
 
 use super::TIME;
-use crate::bash::report::{as_it_came, end_line, on_one_line, printed};
+use crate::bash::report::{as_it_came, on_one_line, with_notes};
 
 /// Git, when it has ended, or has been told to and not yet done so.
 pub(super) struct Told<'a> {
@@ -19,15 +17,7 @@ impl Told<'_> {
     pub(super) fn reply(&self, output: &Output) -> Reply {
         let mut notes: Vec<String> = self.end().into_iter().chain(self.withheld()).collect();
         notes.extend(self.ended.into_iter().flat_map(|ended| ended.facts.clone()));
-        let mut text = printed(output);
-        for note in &notes {
-            end_line(&mut text);
-            let _ = write!(text, "[{note}]");
-        }
-        if text.is_empty() {
-            "[no output]".clone_into(&mut text);
-        }
-        let reply = Reply::text(text).drawn(self.view(output, &notes));
+        let reply = Reply::text(with_notes(output, &notes)).drawn(self.view(output, &notes));
         let reply = match self.ended.map(|ended| ended.status) {
             Some(Status::Code(code)) => reply.note("exit_code", code),
             _ => reply,

@@ -7,11 +7,11 @@
 
 use std::{
     ffi::OsString,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use haft_shell::programs::Arg;
-use haft_tool::{Fault, Grant, Refusal, overlap, shown};
+use haft_tool::{Fault, Grant, Refusal, by_text, overlap, shown};
 
 use super::{
     ask::Git,
@@ -262,18 +262,6 @@ fn has_path(word: &str) -> bool {
 /// `show HEAD:path` goes through nothing.
 fn names_all_paths(args: &[String]) -> bool {
     args[0] == "show" && operands(args).next().is_some() && operands(args).all(has_path)
-}
-
-/// Names in the history know no links.
-fn by_text(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(tidy.pop()),
-            part => tidy.push(part),
-        }
-    }
-    tidy
 }
 
 /// Whether one more word would be a path, and not what an option was waiting for.

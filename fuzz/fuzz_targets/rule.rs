@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use haft_engine::{
-    policy::{Bases, Mode, Origin, Policy, Request, Rule, Rules, Verdict},
+    policy::{Bases, Mode, Origin, Policy, Request, Rule, Rules, Verdict, Written},
     pool::check_plain,
 };
 use haft_tool::{Caller, Effects, Spec};
@@ -37,7 +37,7 @@ fn parse(text: &str) {
 fn decide(rules: [&str; 3], tool: &str, path: &str) -> Option<(Verdict, String)> {
     let [allow, ask, deny] = rules.map(|rule| match rule {
         "" => Vec::new(),
-        rule => vec![(rule.to_owned(), Origin::Session)],
+        rule => vec![Written::new(rule, Origin::Session)],
     });
     let bases = Bases { workspace: "/w".into(), home: Some("/home/me".into()) };
     let policy = Policy::compile(Rules { allow, ask, deny }, &bases).ok()?;

@@ -9,7 +9,7 @@ use std::{
     io::{self, BufRead, BufReader, Write},
 };
 
-use haft_engine::policy::{Answer, Asker, Question};
+use haft_engine::policy::{Answer, Asker, CallFacts, Question};
 use haft_tool::BoxFuture;
 use rustix::termios::QueueSelector;
 use tokio::{sync::Mutex, task::spawn_blocking};
@@ -45,7 +45,7 @@ impl Asker for Terminal {
 }
 
 fn words(question: &Question<'_>) -> String {
-    let Question { tool, description, effects, input, decision } = question;
+    let Question { call: CallFacts { tool, effects, input, decision, .. }, description } = question;
     // All of it may come from a model or a file: nothing in it may move the cursor or look like a line of ours.
     let [description, effects, input] =
         [description.to_string(), effects.to_string(), input.to_string()].map(plain_line);

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_engine::policy::{Mode, Origin, Rules};
+use haft_engine::policy::{Mode, Origin, Rules, Written};
 use haft_schema::nearest;
 use serde::Deserialize;
 use toml::{Spanned, de::DeTable};
@@ -88,7 +88,7 @@ const KEYS: [(&str, &[&str]); 7] = [
 /// A file as it is written.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Written {
+struct InFile {
     mode: Option<Spanned<String>>,
     permissions: Permissions,
     limits: Limits,
@@ -166,7 +166,7 @@ impl Settings {
         let file = File { path, text };
         let table = DeTable::parse(text).map_err(|err| file.refuse(&err))?;
         file.check_keys("", table.get_ref())?;
-        let written: Written = toml::from_str(text).map_err(|err| file.refuse(&err))?;
+        let written: InFile = toml::from_str(text).map_err(|err| file.refuse(&err))?;
         let mode = written.mode.map(|mode| file.mode(mode)).transpose()?;
         let Permissions { allow, ask, deny } = written.permissions;
         let sandbox = file.sandbox(written.sandbox)?;
@@ -253,10 +253,10 @@ impl File<'_> {
         written.get_ref().parse().map_err(|err| self.wrong(written.span(), err))
     }
 
-    fn rules(self, written: Vec<Spanned<String>>) -> Vec<(String, Origin)> {
+    fn rules(self, written: Vec<Spanned<String>>) -> Vec<Written> {
         let rule = |rule: Spanned<String>| {
             let origin = Origin::File { path: self.path.to_owned(), line: self.line(rule.span().start) };
-            (rule.into_inner(), origin)
+            Written::new(rule.into_inner(), origin)
         };
         written.into_iter().map(rule).collect()
     }
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(settings.bash.background_after_s.map(NonZeroUsize::get), Some(30));
         assert_eq!((settings.sandbox.enabled, settings.sandbox.required), (None, Some(true)));
         assert_eq!((settings.sandbox.write, settings.sandbox.hosts.len()), (vec!["/var/cache".into()], 1));
-        let origins: Vec<String> = settings.rules.deny.iter().map(|(_, origin)| origin.to_string()).collect();
+        let origins: Vec<String> = settings.rules.deny.iter().map(|rule| rule.origin.to_string()).collect();
         assert_eq!(origins, ["haft.toml:6", "haft.toml:7"]);
     }
 

@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
-    policy::{Mode, Origin, Rules},
+    policy::{Mode, Origin, Rules, Written},
     result::FileStore,
     session::Memory,
 };
@@ -155,13 +155,15 @@ impl Setup {
             mode: self.mode,
             caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
             rules: self.settings.rules.clone().and(self.flag_rules()),
+            model: None,
+            agent: None,
             toolset: None,
             memory: Memory::default(),
         }
     }
 
     fn flag_rules(&self) -> Rules {
-        let flags = |rules: &[String]| rules.iter().map(|rule| (rule.clone(), Origin::Flag)).collect();
+        let flags = |rules: &[String]| Written::all(rules, Origin::Flag);
         let Options { allow, ask, deny, .. } = &self.options;
         Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
     }

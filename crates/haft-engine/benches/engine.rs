@@ -5,9 +5,9 @@ use std::{io, sync::Arc, time::Duration};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use haft_engine::{
     Call, Engine, Session, SessionOptions,
-    policy::{Origin, Rules},
+    policy::{CallFacts, Origin, Rules, Written},
     result::ToolResult,
-    session::{Journal, Judged},
+    session::Journal,
 };
 use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, NoHost, Reply, SessionId, Spec, Tool};
 use schemars::JsonSchema;
@@ -42,10 +42,10 @@ impl Tool for Add {
 struct NoJournal;
 
 impl Journal for NoJournal {
-    fn started<'a>(&'a self, _: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn started<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
-    fn refused<'a>(&'a self, _: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn refused<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
     fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
@@ -60,7 +60,7 @@ fn session() -> Session {
 
 /// A hundred rules of all kinds, none of which decides.
 fn rules() -> Rules {
-    let texts = |kind: &str| -> Vec<(String, Origin)> {
+    let texts = |kind: &str| -> Vec<Written> {
         let rule = |n: usize| match n % 5 {
             0 => format!("Read(secret-{kind}-{n}/**)"),
             1 => format!("Edit(//etc/{kind}/{n}/*.conf)"),
@@ -68,7 +68,7 @@ fn rules() -> Rules {
             3 => format!("WebFetch(domain:{kind}{n}.example.com)"),
             _ => format!("mcp__{kind}{n}__*"),
         };
-        (0..34).map(|n| (rule(n), Origin::Session)).collect()
+        Written::all((0..34).map(rule), Origin::Session)
     };
     Rules { allow: texts("allow"), ask: texts("ask"), deny: texts("deny") }
 }

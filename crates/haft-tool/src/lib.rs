@@ -42,6 +42,7 @@ mod tool; //     what an author writes
 mod spec; //     what is fixed about a tool
 mod schema; //   the shape of its input, made from the type
 mod path; //     paths that arrive absolute
+mod address; //  which addresses are public
 mod shown; //    how names that are no text are written
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
@@ -55,6 +56,7 @@ mod view; //     how a person sees it
 mod any; //      the object-safe twin that an engine works on
 mod closure; //  tools without a type of their own
 
+pub use address::is_public;
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};

@@ -17,8 +17,7 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(files: &str) -> Desk {
         let workspace = Workspace::new(files);
-        let allow = vec![("Edit(**)".to_owned(), Origin::Session)];
-        let rules = Rules { allow, ..Rules::default() };
+        let rules = Rules::allowing(["Edit(**)"], Origin::Session);
         let engine = engine(&workspace).tools(crate::builtin()).rules(rules).build().unwrap();
         let session = session(&engine, &workspace);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

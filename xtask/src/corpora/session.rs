@@ -8,10 +8,10 @@ use std::{
 use anyhow::{Result, anyhow};
 use haft_engine::{
     Call, Engine, SessionOptions,
-    policy::{Origin, Rules},
+    policy::{CallFacts, Origin, Rules, Written},
     result::{FileStore, ToolResult},
     session::Explanation,
-    turn::{Before, CallFacts, Hook},
+    turn::{Before, Hook},
 };
 use haft_tool::BoxFuture;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub(super) type Meanwhile = Arc<dyn Fn(&str) + Send + Sync>;
 /// Rules, as a case writes them.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Written {
+struct CaseRules {
     allow: Vec<String>,
     ask: Vec<String>,
     deny: Vec<String>,
@@ -86,8 +86,8 @@ impl Session {
 }
 
 fn parsed(rules: &Value) -> Result<Rules> {
-    let written = if rules.is_null() { Written::default() } else { Written::deserialize(rules)? };
-    let all = |list: Vec<String>| list.into_iter().map(|rule| (rule, Origin::Session)).collect();
+    let written = if rules.is_null() { CaseRules::default() } else { CaseRules::deserialize(rules)? };
+    let all = |list: Vec<String>| Written::all(list, Origin::Session);
     Ok(Rules { allow: all(written.allow), ask: all(written.ask), deny: all(written.deny) })
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use haft_engine::{
     Call, Engine, Session, SessionOptions,
-    policy::{Mode, Origin, Rules},
+    policy::{Mode, Origin, Rules, Written},
     result::ToolResult,
     session::Explanation,
     turn::Arguments,
@@ -321,7 +321,7 @@ impl Clerk {
         };
         options.home = place.home.clone().or(options.home);
         options.mode = place.mode.unwrap_or(options.mode);
-        let rules = |rules: &[String]| rules.iter().map(|rule| (rule.clone(), Origin::Session)).collect();
+        let rules = |rules: &[String]| Written::all(rules, Origin::Session);
         let LineRules { allow, ask, deny } = &place.rules;
         options.rules = options.rules.and(Rules { allow: rules(allow), ask: rules(ask), deny: rules(deny) });
         options

@@ -14,12 +14,13 @@ use haft_tool::{
 use serde::Serialize;
 
 use super::{
+    addresses,
     mode::Mode,
     paths::{PathRules, Seen, bytes},
     protected,
     rule::BASH,
-    rules::{Hits, Patterns, Policy, RuleId},
-    trace::Trace,
+    rules::{Hits, Patterns, Policy, Rank, RuleId, UNHEARD},
+    trace::{Cascade, Trace},
 };
 
 /// One call, as far as it matters for whether it may run.
@@ -93,6 +94,8 @@ pub(super) enum Cause {
     Role,
     /// A path is not absolute.
     RelativePath,
+    /// An address of a private network, and what kind.
+    PrivateAddress(&'static str),
     /// Plan mode, and not read-only.
     PlanMode,
     /// A protected place, and what it is.
@@ -140,6 +143,7 @@ impl Policy {
             survey.deny.map(|(rule, part)| Finding::deny(Cause::Rule(rule), part)),
             role_gate(request),
             survey.relative.map(|part| Finding::deny(Cause::RelativePath, part)),
+            survey.private.map(|(what, part)| Finding::deny(Cause::PrivateAddress(what), part)),
             plan_mode(request),
             survey.ask.map(|(rule, part)| Finding::ask(Cause::Rule(rule), part)),
             survey.below.map(|(rule, part)| Finding::ask(Cause::Below(rule), part)),
@@ -150,21 +154,24 @@ impl Policy {
         ];
         let mut findings = stages.into_iter().flatten();
         let decided = findings.next().expect("the last stage always answers");
-        Decision::new(self, request, decided, findings.next())
+        Decision::new(self, request, decided, findings.next(), survey.cascade)
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.
-    pub fn hides(&self, tool: &str, spec: &Spec, mode: Mode) -> Option<String> {
+    pub fn hides(&self, tool: &str, spec: &Spec, mode: Mode, caller: &Caller) -> Option<String> {
+        if !may_call(spec, caller) {
+            return Some(format!("it is for the roles {}", spec.allowed_roles().join(", ")));
+        }
         let names = iter::once(tool).chain(spec.other_names().iter().copied());
         let mut wide = Hits::default();
         names.for_each(|name| wide.merge(Some(self.names.find(name))));
         if let Some(rule) = wide.deny {
-            return Some(format!("denied by {}", self.table.written(rule)));
+            return Some(format!("denied by {}", self.table.listed(rule)));
         }
         if let (Mode::DontAsk, Some(rule)) = (mode, wide.ask) {
             return Some(format!(
                 "nobody is asked in dont-ask mode, as {} would have it",
-                self.table.written(rule)
+                self.table.listed(rule)
             ));
         }
         if mode == Mode::Plan && !PLAN_TOOLSETS.contains(&spec.membership()) {
@@ -266,6 +273,11 @@ impl Policy {
         rules.filter_map(|rules| seen.ways().find_map(|way| rules.speaks_below(way))).min()
     }
 
+    /// Whether a rule allows this very host, written out: the only way to an address of a private network.
+    fn names_host(&self, request: &Request<'_>, host: &str) -> bool {
+        self.patterns(request).any(|patterns| patterns.hosts.naming(host).is_some())
+    }
+
     fn is_named_by_a_rule(&self, request: &Request<'_>, seen: &Seen<'_>) -> bool {
         let named = |target: &[u8]| {
             self.patterns(request).any(|patterns| patterns.paths(Access::Write).naming(target).is_some())
@@ -313,9 +325,12 @@ impl Withheld<'_> {
 const PLAN_TOOLSETS: [&str; 3] = ["readonly", "planning", "web"];
 
 fn role_gate(request: &Request<'_>) -> Option<Finding> {
-    let wanted = request.spec.allowed_roles();
-    let has_one = request.caller.roles.iter().any(|role| wanted.contains(&role.as_str()));
-    (!wanted.is_empty() && !has_one).then_some(Finding::deny(Cause::Role, Part::Whole))
+    (!may_call(request.spec, request.caller)).then_some(Finding::deny(Cause::Role, Part::Whole))
+}
+
+fn may_call(spec: &Spec, caller: &Caller) -> bool {
+    let wanted = spec.allowed_roles();
+    wanted.is_empty() || caller.roles.iter().any(|role| wanted.contains(&role.as_str()))
 }
 
 fn plan_mode(request: &Request<'_>) -> Option<Finding> {
@@ -360,39 +375,64 @@ impl<'a> Request<'a> {
 struct Survey {
     /// The rules for the whole tool.
     wide: Hits,
+    /// When the rule that allows the whole tool is heard.
+    wide_rank: Rank,
     deny: Option<(RuleId, Part)>,
     ask: Option<(RuleId, Part)>,
     /// A rule that speaks against something below a path of which everything is touched.
     below: Option<(RuleId, Part)>,
     relative: Option<Part>,
+    private: Option<(&'static str, Part)>,
     protected: Option<(&'static str, Part)>,
     /// The first part that nothing covers.
     uncovered: Option<(Cause, Part)>,
     /// What covers the rest: a rule rather than a mode, a mode rather than the defaults.
     covered: Option<(Cause, Part)>,
+    /// When the last of the rules is heard that allow the parts.
+    covered_rank: Option<Rank>,
     /// Whether an allow rule speaks of something that the call changes.
     spoken_of: bool,
+    /// What each layer says.
+    cascade: Cascade,
 }
 
 impl Survey {
     fn of(policy: &Policy, request: &Request<'_>) -> Survey {
         let mut survey = Survey::default();
         request.names().for_each(|name| survey.wide.merge(Some(policy.names.find(name))));
-        survey.note(survey.wide, Part::Whole);
+        survey.wide_rank = rank(survey.wide.allow.filter(|_| policy.doubt(request).is_none()));
+        survey.cascade.whole(&survey.wide);
+        survey.deny = survey.wide.deny.map(|rule| (rule, Part::Whole));
         for (index, effect) in request.effects.paths().iter().enumerate() {
             survey.look_at_path(policy, request, effect, Part::Path(index));
         }
         for (index, effect) in request.effects.hosts().iter().enumerate() {
-            let hits = policy.find_host(request, effect);
-            survey.note(hits, Part::Host(index));
-            survey.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
-            let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
-            survey.cover(allow.map(Cause::Rule).ok_or(Cause::Host), Part::Host(index));
+            survey.look_at_host(policy, request, effect, Part::Host(index));
         }
         for (index, effect) in request.effects.commands().iter().enumerate() {
             survey.look_at_command(policy, effect, Part::Command(index));
         }
+        survey.ask = survey.asks_whole(request).map(|rule| (rule, Part::Whole)).or(survey.ask);
         survey
+    }
+
+    /// The rule that asks about the whole tool, unless earlier layers allow every part of the call.
+    fn asks_whole(&self, request: &Request<'_>) -> Option<RuleId> {
+        let is_covered = !request.external && !request.effects.is_unknown();
+        let covered = self.covered_rank.filter(|_| is_covered).unwrap_or(UNHEARD).min(self.wide_rank);
+        self.wide.ask.filter(|ask| ask.rank() <= covered)
+    }
+
+    fn look_at_host(&mut self, policy: &Policy, request: &Request<'_>, effect: &HostEffect, part: Part) {
+        let hits = policy.find_host(request, effect);
+        // What a command contacts is refused by the proxy that it has to go through.
+        if effect.by.is_none() && self.private.is_none() && !policy.names_host(request, &effect.host) {
+            self.private = addresses::why(&effect.host).map(|what| (what, part));
+        }
+        self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
+        let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
+        self.note(hits, allow, part);
+        self.cover(allow.map(Cause::Rule).ok_or(Cause::Host), part);
     }
 
     fn look_at_path(&mut self, policy: &Policy, request: &Request<'_>, effect: &PathEffect, part: Part) {
@@ -401,7 +441,6 @@ impl Survey {
         }
         let seen = Seen::of(effect);
         let hits = policy.find_path(request, effect.access, &seen);
-        self.note(hits, part);
         if effect.spread != Spread::Guarded {
             self.below =
                 self.below.or(policy.speaks_below(request, effect.access, &seen).map(|rule| (rule, part)));
@@ -416,6 +455,7 @@ impl Survey {
         self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
         let inside = seen.is_inside(bytes(request.workspace));
         let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
+        self.note(hits, allow, part);
         let covered = match (allow, effect.access) {
             (Some(rule), _) => Ok(Cause::Rule(rule)),
             (None, Access::Read) if inside => Ok(Cause::Harmless),
@@ -428,7 +468,7 @@ impl Survey {
 
     fn look_at_command(&mut self, policy: &Policy, effect: &CommandEffect, part: Part) {
         let hits = policy.find_command(effect);
-        self.note(hits, part);
+        self.note(hits, hits.allow, part);
         if effect.certainty == Certainty::Meaning {
             return;
         }
@@ -441,9 +481,14 @@ impl Survey {
         self.cover(covered, part);
     }
 
-    fn note(&mut self, hits: Hits, part: Part) {
+    /// Of what asks and what allows, the one that is heard earlier counts; the ask if they are heard together.
+    fn note(&mut self, hits: Hits, allow: Option<RuleId>, part: Part) {
+        let allowed = rank(allow).min(self.wide_rank);
+        let ask = hits.ask.filter(|ask| ask.rank() <= allowed);
         self.deny = self.deny.or(hits.deny.map(|rule| (rule, part)));
-        self.ask = self.ask.or(hits.ask.map(|rule| (rule, part)));
+        self.ask = self.ask.or(ask.map(|rule| (rule, part)));
+        self.covered_rank = Some(self.covered_rank.map_or(allowed, |before| before.max(allowed)));
+        self.cascade.part(&hits, allow);
     }
 
     fn cover(&mut self, covered: Result<Cause, Cause>, part: Part) {
@@ -460,6 +505,10 @@ impl Survey {
             Ok(_) => {}
         }
     }
+}
+
+fn rank(rule: Option<RuleId>) -> Rank {
+    rule.map_or(UNHEARD, RuleId::rank)
 }
 
 fn edits_are_free(request: &Request<'_>) -> bool {

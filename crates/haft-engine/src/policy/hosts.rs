@@ -39,6 +39,13 @@ impl HostRules {
     }
 }
 
+impl HostRules {
+    /// The allow rule that names this very host.
+    pub(super) fn naming(&self, host: &str) -> Option<RuleId> {
+        self.exact.get(&*normal(host))?.allow
+    }
+}
+
 /// The one way to write a host.
 pub(super) fn normal(host: &str) -> Cow<'_, str> {
     if let Some(address) = ipv6(host) {

@@ -12,7 +12,7 @@
 //! use haft_tool::{Caller, Effects, Spec};
 //!
 //! let bases = Bases { workspace: "/w/app".into(), home: None };
-//! let rules = Rules { allow: vec![("Edit(src/**)".to_owned(), Origin::Session)], ..Rules::default() };
+//! let rules = Rules::allowing(["Edit(src/**)"], Origin::Session);
 //! let policy = Policy::compile(rules, &bases).expect("rules without mistakes");
 //!
 //! let decision = policy.decide(&Request {
@@ -74,28 +74,36 @@
 //! Not here: layers of settings, hooks, a classifier, trust. They stand before and after these stages.
 
 mod mode; //       how much is asked
+mod written; //    rules as people write them
 mod rule; //       one rule, parsed
 mod pattern; //    what stands in its brackets
+mod examples; //   what a rule must and must not cover
 mod rules; //      all rules, compiled
 mod decide; //     the order above
 mod trace; //      why
-mod permit; //     the proof, and the person who is asked
+mod permit; //     the proof
+mod facts; //      what others are told of a call
+mod asking; //     the person who is asked
+mod grants; //     what was granted for the session
 mod suggest; //    the narrowest rule that would allow a call
 pub mod protected; // files that are code
 mod names; //      matchers: names of tools,
 mod paths; //      paths,
 mod hosts; //      hosts,
+mod addresses; //  (private ones among them)
 mod commands; //   and commands,
 mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 
+pub use asking::{Answer, Asker, Nobody, Question, ask};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
+pub use facts::CallFacts;
+pub use grants::Grants;
 pub use mode::{Mode, UnknownMode};
-pub use permit::{
-    Answer, Asked, Asker, Grants, Nobody, Permit, Question, Refused, Settled, Warrant, ask, settle,
-};
+pub use permit::{Permit, Refused, Settled, Warrant, settle};
 pub use rule::{Rule, SyntaxError};
-pub use rules::{Bases, Origin, Policy, RuleError, Rules};
+pub use rules::{Bases, Flaw, Policy, RuleError};
 pub use suggest::narrowest_rule;
 pub use trace::{Step, Trace};
+pub use written::{Circumstances, Layer, Origin, Rules, Written};

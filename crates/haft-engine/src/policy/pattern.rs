@@ -229,6 +229,11 @@ pub(super) fn command(piece: Piece<'_>) -> Result<CommandPattern, SyntaxError> {
     Ok(CommandPattern { words, open })
 }
 
+/// The words of a simple command, as a rule would have them; `None` where a shell would do more than split it.
+pub(super) fn words(text: &str) -> Option<Vec<String>> {
+    split_words(Piece::whole(text)).ok()
+}
+
 /// Words as a shell splits them, with quotes and backslashes, and without anything that a shell expands.
 fn split_words(piece: Piece<'_>) -> Result<Vec<String>, SyntaxError> {
     let (mut words, mut word) = (Vec::new(), None::<String>);

@@ -131,7 +131,7 @@ impl FromStr for Rule {
     type Err = SyntaxError;
 
     fn from_str(text: &str) -> Result<Rule, SyntaxError> {
-        let body = Piece { text, from: 0, to: text.len() }.trimmed();
+        let body = Piece::whole(text).trimmed();
         if body.as_str().len() > LONGEST {
             return Err(body.wrong(LONGEST, "the rule is too long", format!("the limit is {LONGEST} bytes")));
         }
@@ -152,6 +152,10 @@ pub(super) struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    pub(super) fn whole(text: &'a str) -> Piece<'a> {
+        Piece { text, from: 0, to: text.len() }
+    }
+
     pub(super) fn as_str(&self) -> &'a str {
         &self.text[self.from..self.to]
     }

@@ -9,66 +9,17 @@ use std::{
     sync::Arc,
 };
 
-use haft_tool::Access;
-use serde::{Deserialize, Serialize};
-
 use super::{
     commands::CommandRules,
     decide::Verdict,
+    examples,
     hosts::HostRules,
     names::NameRules,
     paths::PathRules,
     rule::{Anchor, BASH, EDIT, Name, PathPattern, READ, Rule, Subject, SyntaxError, Whose},
+    written::{Origin, Rules, Written},
 };
-
-/// The texts of the rules, and where each was written.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rules {
-    /// What runs unasked.
-    pub allow: Vec<(String, Origin)>,
-    /// What is always asked.
-    pub ask: Vec<(String, Origin)>,
-    /// What never runs.
-    pub deny: Vec<(String, Origin)>,
-}
-
-impl Rules {
-    /// These rules and those.
-    #[must_use]
-    pub fn and(mut self, other: Rules) -> Rules {
-        self.allow.extend(other.allow);
-        self.ask.extend(other.ask);
-        self.deny.extend(other.deny);
-        self
-    }
-}
-
-/// Where a rule was written.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// On the command line.
-    Flag,
-    /// In a file.
-    File {
-        /// Which.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u32,
-    },
-    /// By the program that embeds haft, or a person, for this session.
-    Session,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Flag => f.write_str("command line"),
-            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Origin::Session => f.write_str("this session"),
-        }
-    }
-}
+use haft_tool::Access;
 
 /// What paths in rules begin at. Both are free of links, as the targets are that they are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -89,12 +40,30 @@ pub struct RuleError {
     /// Where it was written.
     pub origin: Origin,
     /// What is wrong with it.
-    pub error: SyntaxError,
+    pub flaw: Flaw,
+}
+
+/// What is wrong with a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// Its text is none.
+    Syntax(SyntaxError),
+    /// It does not do what its examples say.
+    Example(String),
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Syntax(err) => err.fmt(f),
+            Flaw::Example(what) => f.write_str(what),
+        }
+    }
 }
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} rule `{}`, {}", self.origin, self.verdict, self.text, self.error)
+        write!(f, "{}: {} rule `{}`, {}", self.origin, self.verdict, self.text, self.flaw)
     }
 }
 
@@ -118,15 +87,34 @@ pub struct Policy {
 /// What traces need to name a rule.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    pub(super) rules: Vec<Written>,
+    pub(super) rules: Vec<Listed>,
 }
 
-/// A rule as it was written.
+/// A rule and the list that it stands in.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct Listed {
     pub(super) verdict: Verdict,
-    pub(super) text: String,
-    pub(super) origin: Origin,
+    pub(super) rule: Written,
+}
+
+/// When a rule is heard: the lower, the earlier.
+pub(super) type Rank = u8;
+
+/// Before all layers: what an administrator asks.
+pub(super) const FIRM: Rank = 0;
+
+/// After all layers: where no rule speaks.
+pub(super) const UNHEARD: Rank = Rank::MAX;
+
+impl Listed {
+    fn flawed(&self, flaw: Flaw) -> RuleError {
+        let Written { text, origin, .. } = &self.rule;
+        RuleError { verdict: self.verdict, text: text.clone(), origin: origin.clone(), flaw }
+    }
+
+    pub(super) fn rank(&self) -> Rank {
+        if self.rule.firm && self.verdict == Verdict::Ask { FIRM } else { self.rule.layer.rank() + 1 }
+    }
 }
 
 #[derive(Debug)]
@@ -137,9 +125,18 @@ pub(super) struct Patterns {
     pub(super) commands: CommandRules,
 }
 
-/// A place in the [`Table`].
+/// A place in the [`Table`]. The rank comes first, so that of two rules the smaller is the one that is heard earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RuleId(u32);
+pub(super) struct RuleId {
+    rank: Rank,
+    index: u32,
+}
+
+impl RuleId {
+    pub(super) fn rank(self) -> Rank {
+        self.rank
+    }
+}
 
 /// The first rule of each list that matches something.
 #[derive(Debug, Clone, Copy, Default)]
@@ -149,10 +146,25 @@ pub(super) struct Hits {
     pub(super) allow: Option<RuleId>,
     /// Whether another rule asks, too.
     pub(super) asks_more: bool,
+    /// Which ranks ask, and which allow.
+    pub(super) asking: Ranks,
+    pub(super) allowing: Ranks,
+}
+
+/// A bit for each rank.
+pub(super) type Ranks = u8;
+
+pub(super) fn bit(rank: Rank) -> Ranks {
+    1u8.checked_shl(rank.into()).unwrap_or(0)
 }
 
 impl Hits {
     pub(super) fn add(&mut self, verdict: Verdict, rule: RuleId) {
+        match verdict {
+            Verdict::Ask => self.asking |= bit(rule.rank),
+            Verdict::Allow => self.allowing |= bit(rule.rank),
+            Verdict::Deny => {}
+        }
         self.asks_more |= verdict == Verdict::Ask && self.ask.is_some_and(|earlier| earlier != rule);
         let slot = match verdict {
             Verdict::Deny => &mut self.deny,
@@ -175,6 +187,8 @@ impl Hits {
             (Some(mine), Some(its)) => Some(mine.min(its)),
             (mine, its) => mine.or(its),
         };
+        self.asking |= other.asking;
+        self.allowing |= other.allowing;
         self.deny = first(self.deny, other.deny);
         self.ask = first(self.ask, other.ask);
         self.allow = first(self.allow, other.allow);
@@ -182,8 +196,13 @@ impl Hits {
 }
 
 impl Table {
-    pub(super) fn written(&self, rule: RuleId) -> &Written {
-        &self.rules[rule.0 as usize]
+    pub(super) fn listed(&self, rule: RuleId) -> &Listed {
+        &self.rules[rule.index as usize]
+    }
+
+    /// Whether no rule of this rank asks or allows anything.
+    pub(super) fn layer_is_empty(&self, rank: Rank) -> bool {
+        !self.rules.iter().any(|listed| listed.verdict != Verdict::Deny && listed.rank() == rank)
     }
 
     pub(super) fn count(&self, verdict: Verdict) -> usize {
@@ -222,9 +241,7 @@ impl Policy {
         let mut compiler = Compiler::new(bases);
         let lists = [(Verdict::Deny, rules.deny), (Verdict::Ask, rules.ask), (Verdict::Allow, rules.allow)];
         for (verdict, list) in lists {
-            for (text, origin) in list {
-                compiler.add(Written { verdict, text, origin });
-            }
+            list.into_iter().for_each(|rule| compiler.add(Listed { verdict, rule }));
         }
         compiler.finish()
     }
@@ -235,6 +252,14 @@ impl Policy {
             unreachable!("no rules, no errors")
         };
         policy
+    }
+
+    /// The patterns that a rule of this owner stands among.
+    pub(super) fn of(&self, whose: &Whose) -> Option<&Patterns> {
+        match whose {
+            Whose::EveryRead | Whose::EveryWrite => Some(&self.shared),
+            Whose::Tool(tool) => self.scoped.get(tool),
+        }
     }
 
     /// Changes when the rules or their bases do. Equal policies have equal versions within one build of haft.
@@ -267,20 +292,20 @@ impl<'a> Compiler<'a> {
         Compiler { bases, policy, table: Table::default(), errors: Vec::new(), hasher }
     }
 
-    fn add(&mut self, written: Written) {
-        let id = RuleId(u32::try_from(self.table.rules.len()).expect("fewer rules than memory can hold"));
-        (written.verdict, &written.text).hash(&mut self.hasher);
-        let parsed = written.text.parse();
-        if let Err(error) = parsed.and_then(|Rule(subject)| self.place(subject, written.verdict, id)) {
-            let Written { verdict, text, origin } = &written;
-            self.errors.push(RuleError {
-                verdict: *verdict,
-                text: text.clone(),
-                origin: origin.clone(),
-                error,
-            });
+    fn add(&mut self, listed: Listed) {
+        let index = u32::try_from(self.table.rules.len()).expect("fewer rules than memory can hold");
+        let id = RuleId { rank: listed.rank(), index };
+        (listed.verdict, listed.rank(), &listed.rule.text).hash(&mut self.hasher);
+        if let Err(flaw) = self.take(&listed, id) {
+            self.errors.push(listed.flawed(flaw));
         }
-        self.table.rules.push(written);
+        self.table.rules.push(listed);
+    }
+
+    fn take(&mut self, listed: &Listed, id: RuleId) -> Result<(), Flaw> {
+        let Rule(subject) = listed.rule.text.parse().map_err(Flaw::Syntax)?;
+        examples::check(&subject, &listed.rule, self.bases).map_err(Flaw::Example)?;
+        self.place(subject, listed.verdict, id).map_err(Flaw::Syntax)
     }
 
     fn place(&mut self, rule: Subject, verdict: Verdict, id: RuleId) -> Result<(), SyntaxError> {
@@ -348,14 +373,7 @@ impl<'a> Compiler<'a> {
             for patterns in scoped.chain([&mut self.policy.shared]) {
                 for paths in [&mut patterns.reads, &mut patterns.writes] {
                     if let Err((rule, err)) = paths.finish() {
-                        let Written { verdict, text, origin } = self.table.written(rule);
-                        let (text, origin) = (text.clone(), origin.clone());
-                        self.errors.push(RuleError {
-                            verdict: *verdict,
-                            text,
-                            origin,
-                            error: too_complex(err),
-                        });
+                        self.errors.push(self.table.listed(rule).flawed(Flaw::Syntax(too_complex(err))));
                     }
                 }
             }
@@ -398,8 +416,8 @@ mod tests {
     fn all_errors_are_told_with_their_origin() {
         let file = Origin::File { path: "haft.toml".into(), line: 7 };
         let rules = Rules {
-            allow: vec![("Read(src".to_owned(), Origin::Flag), ("Read".to_owned(), Origin::Flag)],
-            deny: vec![("Read(~/.ssh/**)".to_owned(), file)],
+            allow: Written::all(["Read(src", "Read"], Origin::Flag),
+            deny: Written::all(["Read(~/.ssh/**)"], file),
             ..Rules::default()
         };
         let errors: Vec<String> =
@@ -417,8 +435,7 @@ mod tests {
     #[test]
     fn the_version_is_that_of_the_rules() {
         let version = |allow: &[&str]| {
-            let allow = allow.iter().map(|text| ((*text).to_owned(), Origin::Flag)).collect();
-            Policy::compile(Rules { allow, ..Rules::default() }, &bases()).unwrap().version()
+            Policy::compile(Rules::allowing(allow.iter().copied(), Origin::Flag), &bases()).unwrap().version()
         };
         assert_eq!(version(&["Read"]), version(&["Read"]));
         assert_ne!(version(&["Read"]), version(&["Edit"]));

@@ -9,14 +9,15 @@ use super::{
     decide::{Cause, Decision, Finding, Part, Request, Verdict},
     mode::Mode,
     protected::does_not_show,
-    rules::{Policy, RuleId, Table, Written},
+    rules::{FIRM, Hits, Listed, Policy, Ranks, RuleId, Table, bit},
     suggest,
+    written::{Layer, Origin},
 };
 
 /// What decided, what would have decided otherwise, and what was looked at before.
 ///
 /// It owns what it speaks of, so that it can go to a journal. As JSON it has `verdict`, `class`, `reason`, and where they
-/// apply `rule` (`text`, `origin`), `part`, `otherwise`, then `steps`.
+/// apply `rule` (`text`, `origin`, `layer`, `reason`), `part`, `otherwise`, then `layers` and `steps`.
 #[derive(Debug, Clone)]
 pub struct Trace {
     table: Arc<Table>,
@@ -28,6 +29,7 @@ pub struct Trace {
     doubts: Box<str>,
     decided: Told,
     otherwise: Option<Told>,
+    cascade: Cascade,
 }
 
 /// A finding with the part that it speaks of, in words.
@@ -52,6 +54,7 @@ impl Decision {
         request: &Request<'_>,
         decided: Finding,
         otherwise: Option<Finding>,
+        cascade: Cascade,
     ) -> Decision {
         let refused = decided.verdict == Verdict::Ask && request.mode == Mode::DontAsk;
         let verdict = if refused { Verdict::Deny } else { decided.verdict };
@@ -65,10 +68,11 @@ impl Decision {
             doubts: shown(request.effects.doubts().join(", ")).into_boxed_str(),
             decided: tell(decided),
             otherwise: otherwise.map(tell),
+            cascade,
         };
         let refusal = (verdict == Verdict::Deny).then_some(match decided.cause {
             Cause::Role => Refusal::Role,
-            Cause::RelativePath => Refusal::Boundary,
+            Cause::RelativePath | Cause::PrivateAddress(_) => Refusal::Boundary,
             Cause::Protected(_) => Refusal::Protected,
             Cause::Rule(_) if !refused => Refusal::Rule,
             _ => Refusal::Mode,
@@ -89,6 +93,7 @@ impl Decision {
             (Some(Refusal::Role), _) => {
                 (Refusal::Role, format!("Not permitted to this caller: {because}."), ELSEWHERE)
             }
+            (Some(refusal), Cause::PrivateAddress(_)) => (refusal, format!("Refused: {because}."), ELSEWHERE),
             (Some(Refusal::Boundary), _) => (Refusal::Boundary, format!("Refused: {because}."), ABSOLUTE),
             (Some(refusal), Cause::PlanMode) => (
                 refusal,
@@ -147,9 +152,42 @@ impl Trace {
     }
 
     /// The text of the rule that decided and where it was written, if a rule did.
-    pub fn rule(&self) -> Option<(&str, &super::Origin)> {
-        let written = self.table.written(self.decided.finding.rule()?);
-        Some((&written.text, &written.origin))
+    pub fn rule(&self) -> Option<(&str, &Origin)> {
+        let rule = &self.listed()?.rule;
+        Some((&rule.text, &rule.origin))
+    }
+
+    /// The layer that decided, if a rule did.
+    pub fn layer(&self) -> Option<&Layer> {
+        Some(&self.listed()?.rule.layer)
+    }
+
+    /// What whoever wrote the rule that decided says about it.
+    pub fn rule_reason(&self) -> Option<&str> {
+        self.listed()?.rule.reason.as_deref()
+    }
+
+    fn listed(&self) -> Option<&Listed> {
+        Some(self.table.listed(self.decided.finding.rule()?))
+    }
+
+    /// What each layer says of the call, in the order in which they are asked. The first that says anything decides.
+    pub fn layers(&self) -> Vec<Step> {
+        let denied = self.table.count(Verdict::Deny);
+        let lists = match (self.decided.finding.stage(), denied) {
+            (0, _) => "deny".to_owned(),
+            (_, 0) => "empty".to_owned(),
+            _ => NO_ANSWER.to_owned(),
+        };
+        let mut layers = vec![Step { stage: "deny lists", outcome: lists }];
+        if self.cascade.asking & bit(FIRM) != 0 {
+            layers.push(Step { stage: "managed", outcome: "ask".to_owned() });
+        }
+        layers.extend((1..).zip(Layer::NAMES).map(|(rank, stage)| {
+            let outcome = self.cascade.answer(rank, self.table.layer_is_empty(rank)).to_owned();
+            Step { stage, outcome }
+        }));
+        layers
     }
 
     /// The part of the call that decided: "writes /w/a.txt".
@@ -183,11 +221,15 @@ impl Trace {
     /// Lines for people.
     pub fn explain(&self) -> String {
         let mut lines = vec![self.reason(), format!("  class      {}", self.class)];
-        if let Some((text, origin)) = self.rule() {
-            lines.push(format!("  rule       {text}  ({origin})"));
+        if let Some(Listed { rule, .. }) = self.listed() {
+            lines.push(format!("  rule       {}  ({}, layer {})", rule.text, rule.origin, rule.layer));
+            lines.extend(rule.reason.as_ref().map(|reason| format!("  because    {reason}")));
         }
         lines.extend(self.part().map(|part| format!("  part       {part}")));
         lines.extend(self.otherwise().map(|otherwise| format!("  otherwise  {otherwise}")));
+        let layers: Vec<String> =
+            self.layers().iter().map(|Step { stage, outcome }| format!("{stage}: {outcome}")).collect();
+        lines.push(format!("  layers     {}", layers.join(", ")));
         for step in self.steps() {
             lines.push(format!("  {:<16} {}", step.stage, step.outcome));
         }
@@ -202,13 +244,16 @@ impl Trace {
         let part = told.part.as_deref().unwrap_or("the call");
         match told.finding.cause {
             Cause::Rule(rule) => match &told.part {
-                Some(part) => format!("{} covers it: {part}", self.table.written(rule)),
-                None => format!("{} covers the tool", self.table.written(rule)),
+                Some(part) => format!("{} covers it: {part}", self.table.listed(rule)),
+                None => format!("{} covers the tool", self.table.listed(rule)),
             },
             Cause::Role => {
                 format!("it is for the roles {}, of which the caller has none", self.roles.join(", "))
             }
             Cause::RelativePath => format!("{part}, which is not absolute"),
+            Cause::PrivateAddress(what) => {
+                format!("{part}, {what}; only a rule that names this very host permits that")
+            }
             Cause::PlanMode => "plan mode permits only what changes nothing".to_owned(),
             Cause::Protected(why) => format!("{part}, {why}; only a rule that names it permits that"),
             Cause::Bypass => "bypass mode allows what no rule denies or asks".to_owned(),
@@ -225,7 +270,7 @@ impl Trace {
             Cause::Below(rule) => {
                 format!(
                     "{part} with everything below it, and {} speaks of some of that",
-                    self.table.written(rule)
+                    self.table.listed(rule)
                 )
             }
             Cause::Doubt(rule) => {
@@ -233,7 +278,7 @@ impl Trace {
                     if self.doubts.is_empty() { String::new() } else { format!(" ({})", self.doubts) };
                 format!(
                     "it is not understood{doubts}, so it may be what {} is about",
-                    self.table.written(rule)
+                    self.table.listed(rule)
                 )
             }
         }
@@ -250,20 +295,63 @@ impl Trace {
             0 => rules(Verdict::Deny),
             1 => "the caller may call it".to_owned(),
             2 => "all paths are absolute".to_owned(),
-            4 => rules(Verdict::Ask),
-            5 => "no rule speaks of what is below a path".to_owned(),
-            6 => "nothing that is protected is written".to_owned(),
-            8 => rules(Verdict::Allow),
+            3 => "no address of a private network is named".to_owned(),
+            5 => rules(Verdict::Ask),
+            6 => "no rule speaks of what is below a path".to_owned(),
+            7 => "nothing that is protected is written".to_owned(),
+            9 => rules(Verdict::Allow),
             _ => format!("the mode is {}", self.mode),
         }
     }
 }
 
+/// What the layers say of a call: a bit for each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cascade {
+    asking: Ranks,
+    /// Those that allow the whole tool.
+    wide: Ranks,
+    /// Those that allow some part,
+    allowing_some: Ranks,
+    /// and those that do not allow every one.
+    missing_some: Ranks,
+}
+
+const NO_ANSWER: &str = "no answer";
+
+impl Cascade {
+    pub(super) fn whole(&mut self, hits: &Hits) {
+        self.asking |= hits.asking;
+        self.wide |= hits.allowing;
+    }
+
+    /// A part, and the rule that allows it: its own, or that of the command which is there for it.
+    pub(super) fn part(&mut self, hits: &Hits, allow: Option<RuleId>) {
+        let allowing = allow.map_or(0, |allow| hits.allowing | bit(allow.rank()));
+        self.asking |= hits.asking;
+        self.allowing_some |= allowing;
+        self.missing_some |= !allowing;
+    }
+
+    fn answer(&self, rank: u8, is_empty: bool) -> &'static str {
+        let has = |ranks: Ranks| ranks & bit(rank) != 0;
+        match () {
+            () if is_empty => "empty",
+            () if has(self.asking) => "ask",
+            () if has(self.wide) => "allow",
+            () if has(self.allowing_some) && has(self.missing_some) => "allow a part",
+            () if has(self.allowing_some) => "allow",
+            () => NO_ANSWER,
+        }
+    }
+}
+
 /// The stages by their place in the order.
-const STAGES: [&str; 10] = [
+const STAGES: [&str; 11] = [
     "deny rules",
     "roles",
     "paths",
+    "addresses",
     "plan mode",
     "ask rules",
     "below",
@@ -279,13 +367,14 @@ impl Finding {
             (Cause::Rule(_), Verdict::Deny) => 0,
             (Cause::Role, _) => 1,
             (Cause::RelativePath, _) => 2,
-            (Cause::PlanMode, _) => 3,
-            (Cause::Rule(_), Verdict::Ask) => 4,
-            (Cause::Below(_), _) => 5,
-            (Cause::Protected(_), _) => 6,
-            (Cause::Bypass, _) => 7,
-            (Cause::Rule(_), Verdict::Allow) => 8,
-            _ => 9,
+            (Cause::PrivateAddress(_), _) => 3,
+            (Cause::PlanMode, _) => 4,
+            (Cause::Rule(_), Verdict::Ask) => 5,
+            (Cause::Below(_), _) => 6,
+            (Cause::Protected(_), _) => 7,
+            (Cause::Bypass, _) => 8,
+            (Cause::Rule(_), Verdict::Allow) => 9,
+            _ => 10,
         }
     }
 
@@ -343,9 +432,14 @@ fn shown(text: String) -> String {
     plain
 }
 
-impl fmt::Display for Written {
+impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rule `{}` ({})", self.verdict, self.text, self.origin)
+        let Listed { verdict, rule } = self;
+        write!(f, "{verdict} rule `{}` ({}", rule.text, rule.origin)?;
+        if rule.layer != Layer::Global {
+            write!(f, ", layer {}", rule.layer)?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -355,15 +449,24 @@ impl Serialize for Trace {
         struct Rule<'a> {
             text: &'a str,
             origin: String,
+            layer: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<&'a str>,
         }
-        let rule = self.rule().map(|(text, origin)| Rule { text, origin: origin.to_string() });
-        let mut fields = serializer.serialize_struct("Trace", 7)?;
+        let rule = self.listed().map(|Listed { rule, .. }| Rule {
+            text: &rule.text,
+            origin: rule.origin.to_string(),
+            layer: rule.layer.to_string(),
+            reason: rule.reason.as_deref(),
+        });
+        let mut fields = serializer.serialize_struct("Trace", 8)?;
         fields.serialize_field("verdict", &self.verdict)?;
         fields.serialize_field("class", &self.class)?;
         fields.serialize_field("reason", &self.reason())?;
         fields.serialize_field("rule", &rule)?;
         fields.serialize_field("part", &self.part())?;
         fields.serialize_field("otherwise", &self.otherwise())?;
+        fields.serialize_field("layers", &self.layers())?;
         fields.serialize_field("steps", &self.steps())?;
         fields.end()
     }

@@ -33,6 +33,7 @@ pub use offer::Offer;
 pub use problem::{Problem, ProblemKind};
 pub use snapshot::Pool;
 pub use source::{DuplicateTool, LiveSource, Source, StaticSource};
+pub(crate) use toolset::is_like;
 pub use toolset::{Filter, ToolsetError, Toolsets};
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::{
     locate::locate,
     walk::{self, Grounds},
 };
-use crate::{pool::Entry, result::size};
+use crate::{policy::Policy, pool::Entry, result::size};
 
 /// File access for one call: what its effects declared, at the places that were judged.
 pub(crate) struct DeclaredFiles {
@@ -38,21 +38,22 @@ pub(crate) struct DeclaredFiles {
 #[derive(Default)]
 pub(crate) struct Gate {
     /// Whose rules, for which tool. None but in tests: there are no rules then.
-    rules: Option<(Session, Entry)>,
+    rules: Option<(Session, Entry, Arc<Policy>)>,
     token: CancellationToken,
 }
 
 impl Gate {
     pub(crate) fn new(session: Session, entry: Entry, token: CancellationToken) -> Gate {
-        Gate { rules: Some((session, entry)), token }
+        let policy = session.policy();
+        Gate { rules: Some((session, entry, policy)), token }
     }
 
     fn grounds<'a>(&'a self, root: &'a Path, walk: &'a Walk) -> Grounds<'a> {
-        let withheld = self.rules.as_ref().and_then(|(session, entry)| {
+        let withheld = self.rules.as_ref().and_then(|(_, entry, policy)| {
             let aliases = entry.tool().spec().other_names().iter().copied();
-            session.policy().withheld(iter::once(entry.name()).chain(aliases), root)
+            policy.withheld(iter::once(entry.name()).chain(aliases), root)
         });
-        let at_home = self.rules.as_ref().is_some_and(|(session, _)| session.home().is_some());
+        let at_home = self.rules.as_ref().is_some_and(|(session, ..)| session.home().is_some());
         Grounds { root, walk, withheld, token: &self.token, at_home }
     }
 }

@@ -81,7 +81,8 @@ fn masked(
 ) -> Result<Vec<PathBuf>, Fault> {
     let mut masked = session.engine().settings().sandbox.deny_read.clone();
     let names = || std::iter::once(entry.name()).chain(entry.tool().spec().other_names().iter().copied());
-    let Restricted { denied, asked, patterned, .. } = session.policy().restricted(names());
+    let policy = session.policy();
+    let Restricted { denied, asked, patterned, .. } = policy.restricted(names());
     masked.extend(denied);
     // Somebody was asked about what the call declared, and said yes.
     let was_asked = |path: &PathBuf| declared.places.iter().any(|(place, _)| place.starts_with(path));
@@ -90,7 +91,7 @@ fn masked(
         return Err(nothing_left());
     }
     for root in patterned.iter().filter(|root| root.is_dir()) {
-        let Some(withheld) = session.policy().withheld(names(), root) else { continue };
+        let Some(withheld) = policy.withheld(names(), root) else { continue };
         look_up(root, &withheld, declared, token, &mut masked)?;
     }
     Ok(with_targets(masked))
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
     use crate::{
         Engine, SessionOptions,
-        policy::{Origin, Rules},
+        policy::{Origin, Rules, Written},
     };
 
     /// The grant of a call in a small workspace, with the workspace's path left out.
@@ -216,7 +217,7 @@ mod tests {
         std::os::unix::fs::symlink("keys", root.join("link")).unwrap();
         let list = |verdict: &str| {
             let rules = rules.iter().filter(|(wanted, _)| *wanted == verdict);
-            rules.map(|(_, rule)| ((*rule).to_owned(), Origin::Session)).collect()
+            Written::all(rules.map(|(_, rule)| *rule), Origin::Session)
         };
         let rules = Rules { allow: Vec::new(), ask: list("ask"), deny: list("deny") };
         let shell = tool("Bash").prompt("x").call(|_: serde_json::Value, _| async { Ok("".into()) });

@@ -4,6 +4,7 @@
 //! change it only by what they return.
 
 mod state; //     the session itself
+mod rules; //     its rules, compiled
 mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
@@ -19,7 +20,7 @@ mod journal; //   what lasts of a call
 
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
-pub use journal::{Journal, Judged};
+pub use journal::Journal;
 pub(crate) use ledger::Ledger;
 pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};

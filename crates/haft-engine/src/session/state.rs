@@ -13,11 +13,14 @@ use super::{
     failures::Failures,
     locate::{locate, locate_each},
     memory::{Memory, Seen},
+    rules::SessionRules,
     tasks::{TaskFacts, TaskList},
 };
 use crate::{
     engine::Engine,
-    policy::{Bases, Decision, Grants, Mode, Origin, Policy, Request, RuleError, Rules},
+    policy::{
+        Bases, Circumstances, Decision, Grants, Mode, Origin, Policy, Request, RuleError, Rules, Written,
+    },
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
     result::{ToolResult, refused},
     turn::{Call, CallCx, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
@@ -33,7 +36,7 @@ struct Inner {
     workspace: PathBuf,
     home: Option<PathBuf>,
     caller: Caller,
-    policy: Policy,
+    rules: SessionRules,
     grants: Grants,
     toolset: Option<Filter>,
     failures: Failures,
@@ -72,6 +75,10 @@ pub struct SessionOptions {
     pub caller: Caller,
     /// Rules of this session, besides the engine's.
     pub rules: Rules,
+    /// The model that makes the calls, as its API names it: rules may be for some models only.
+    pub model: Option<String>,
+    /// The agent that the model plays: rules may be for some agents only.
+    pub agent: Option<String>,
     /// The tools it may use; all if it is not given.
     pub toolset: Option<String>,
     /// What it knows from before, if it goes on.
@@ -89,6 +96,8 @@ impl SessionOptions {
             mode: Mode::Default,
             caller: Caller::default(),
             rules: Rules::default(),
+            model: None,
+            agent: None,
             toolset: None,
             memory: Memory::default(),
         }
@@ -132,16 +141,22 @@ impl Session {
         let workspace = place(options.workspace)?;
         engine.clean_up();
         let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
-        let mut rules = engine.rules().clone().and(options.rules);
+        let now = Circumstances {
+            model: options.model.as_deref(),
+            confined: engine.settings().sandbox.enabled,
+            agent: options.agent.as_deref(),
+            roles: &options.caller.roles,
+        };
+        let mut rules = engine.rules().clone().and(options.rules).holding(&now);
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
         // cannot be will keep nothing, and each result will say so.
         if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
-            rules.allow.push((read_below(&results), Origin::Session));
+            rules.allow.push(Written::new(read_below(&results), Origin::Session));
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
         let bases = Bases { workspace: workspace.clone(), home };
-        let policy = Policy::compile(rules, &bases).map_err(SessionError::Rules)?;
+        let rules = SessionRules::new(rules, bases).map_err(SessionError::Rules)?;
         let toolset = match &options.toolset {
             Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
             None => None,
@@ -161,7 +176,7 @@ impl Session {
             workspace,
             home: options.home,
             caller: options.caller,
-            policy,
+            rules,
             grants: Grants::default(),
             toolset,
             failures: Failures::default(),
@@ -217,10 +232,11 @@ impl Session {
             let state = self.lock();
             (state.mode, state.loaded.clone())
         };
-        let hides = |name: &str, spec: &Spec| self.0.policy.hides(name, spec, mode);
+        let policy = self.policy();
+        let hides = |name: &str, spec: &Spec| policy.hides(name, spec, mode, &self.0.caller);
         let view = PoolView {
             hides: &hides,
-            hides_version: mode as u64,
+            hides_version: policy.version() ^ mode as u64,
             toolset: self.0.toolset.as_ref(),
             loaded: &loaded,
             thresholds: &self.0.engine.settings().thresholds,
@@ -306,9 +322,14 @@ impl Session {
         self.lock().mode = mode;
     }
 
-    /// What its policy is.
-    pub fn policy(&self) -> &Policy {
-        &self.0.policy
+    /// What its policy is now.
+    pub fn policy(&self) -> Arc<Policy> {
+        self.0.rules.policy()
+    }
+
+    /// Adds rules for the calls to come. They hold in the layer that they name, whatever the circumstances.
+    pub fn add_rules(&self, rules: Rules) -> Result<(), Vec<RuleError>> {
+        self.0.rules.add(rules)
     }
 
     /// What a tool may know of it.
@@ -383,7 +404,7 @@ impl Session {
 
     /// Asks the policy about a call whose paths are located.
     pub(crate) fn decide(&self, prepared: &Prepared<'_>) -> Decision {
-        self.0.policy.decide(&self.request(prepared))
+        self.policy().decide(&self.request(prepared))
     }
 
     pub(crate) fn request<'a>(&'a self, prepared: &'a Prepared<'_>) -> Request<'a> {

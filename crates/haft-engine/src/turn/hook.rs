@@ -3,23 +3,9 @@
 //! A hook may stop a call or add words for the model. It can tighten what policy decided, never loosen it: it is asked
 //! only about calls that were permitted.
 
-use haft_tool::{BoxFuture, CallId, Effects};
-use serde_json::Value;
+use haft_tool::BoxFuture;
 
-use crate::result::ToolResult;
-
-/// What a hook is told of a call.
-#[derive(Debug, Clone, Copy)]
-pub struct CallFacts<'a> {
-    /// Which call.
-    pub call: &'a CallId,
-    /// The tool's name in the pool.
-    pub tool: &'a str,
-    /// The input, with absolute paths.
-    pub input: &'a Value,
-    /// What it is going to do, or did.
-    pub effects: &'a Effects,
-}
+use crate::{policy::CallFacts, result::ToolResult};
 
 /// What a hook says before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]

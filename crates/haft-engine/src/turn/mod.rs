@@ -18,7 +18,7 @@ pub use call::{Arguments, Call};
 pub(crate) use drive::{Feed, drive};
 pub use event::Event;
 pub(crate) use event::Events;
-pub use hook::{After, Before, CallFacts, Hook};
+pub use hook::{After, Before, Hook};
 pub use interrupt::Interrupt;
 pub use kernel::{Kernel, KernelCx};
 pub use live::LiveTurn;

@@ -11,8 +11,7 @@ use serde_json::Value;
 
 /// An engine that allows these rules.
 pub(crate) fn allowing(workspace: &Workspace, rules: &[&str]) -> EngineBuilder {
-    let allow = rules.iter().map(|rule| ((*rule).to_owned(), Origin::Session)).collect();
-    haft_testkit::engine(workspace).rules(Rules { allow, ..Rules::default() })
+    haft_testkit::engine(workspace).rules(Rules::allowing(rules.iter().copied(), Origin::Session))
 }
 
 pub(crate) fn begin(engine: EngineBuilder, workspace: &Workspace) -> Session {

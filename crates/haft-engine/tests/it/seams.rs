@@ -3,11 +3,11 @@
 use std::{io, sync::Arc};
 
 use haft_engine::{
-    policy::{Answer, Asker, Question},
+    policy::{Answer, Asker, CallFacts, Question},
     pool::LiveSource,
     result::ToolResult,
-    session::{Journal, Judged},
-    turn::{After, Before, CallFacts, Hook, Kernel, KernelCx},
+    session::Journal,
+    turn::{After, Before, Hook, Kernel, KernelCx},
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
 use haft_tool::{
@@ -56,11 +56,11 @@ async fn a_hook_may_stop_a_call_and_add_words() {
 struct Book(Probe, bool);
 
 impl Journal for Book {
-    fn started<'a>(&'a self, call: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn started<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
         self.0.note(format!("started {} {}", call.call, call.effects));
         Box::pin(async { if self.1 { Ok(()) } else { Err(io::Error::other("disk full")) } })
     }
-    fn refused<'a>(&'a self, call: Judged<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn refused<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
         self.0.note(format!("refused {} {:?}", call.call, call.decision.verdict));
         Box::pin(async { Ok(()) })
     }

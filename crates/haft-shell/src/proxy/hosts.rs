@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::address::{is_own, is_public};
+use haft_tool::is_public;
+
+use super::address::is_own;
 
 /// The hosts of a policy. None of them means nobody.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,7 +2,7 @@
 
 use haft_engine::{
     Call, Engine, Session, SessionOptions,
-    policy::{Origin, Rules, Verdict},
+    policy::{Origin, Rules, Verdict, Written},
 };
 use haft_tool::{Class, IntoTool};
 use proptest::{prelude::*, sample::select};
@@ -72,7 +72,7 @@ fn session(rules: &[(&str, &str)]) -> Session {
             "ask" => &mut lists.ask,
             _ => &mut lists.deny,
         };
-        list.push(((*rule).to_owned(), Origin::Session));
+        list.push(Written::new(*rule, Origin::Session));
     }
     let engine = Engine::builder().tools([Bash::default().into_tool()]).build().expect("an engine");
     let options =

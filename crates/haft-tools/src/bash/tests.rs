@@ -41,7 +41,7 @@ impl Shell {
 
     fn build(bash: BashOptions, confined: bool) -> Shell {
         let workspace = Workspace::new("-- src/a.rs\nfn main() {}\n");
-        let rules = Rules { allow: vec![("Bash".to_owned(), Origin::Session)], ..Rules::default() };
+        let rules = Rules::allowing(["Bash"], Origin::Session);
         let tools = crate::builtin_with(crate::Options { bash, ..crate::Options::default() });
         let engine = engine(&workspace).tools(tools).rules(rules);
         let engine = engine.settings(|settings| settings.sandbox.enabled = confined).build().unwrap();
@@ -343,7 +343,7 @@ fn a_terminal_can_be_asked_for() {
 #[test]
 fn where_a_sandbox_is_required_and_missing_nothing_runs() {
     let workspace = Workspace::new("-- a\nx\n");
-    let rules = Rules { allow: vec![("Bash".to_owned(), Origin::Session)], ..Rules::default() };
+    let rules = Rules::allowing(["Bash"], Origin::Session);
     let engine = engine(&workspace).tool(Bash::default()).rules(rules);
     let engine = engine.settings(|settings| settings.sandbox.required = true).build().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -28,8 +28,7 @@ impl Desk {
         let workspace = Workspace::new("-- a.txt\none\n");
         shell(workspace.root(), BEGIN);
         shell(workspace.root(), commands);
-        let deny = denied.iter().map(|rule| ((*rule).to_owned(), Origin::Session)).collect();
-        let rules = Rules { deny, ..Rules::default() };
+        let rules = Rules::denying(denied.iter().copied(), Origin::Session);
         let engine = engine(&workspace).tools(crate::builtin()).rules(rules);
         let engine = engine.settings(|settings| settings.sandbox.enabled = confined).build().unwrap();
         let session = session(&engine, &workspace);

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 
 use haft_engine::{
     Call,
-    policy::{Origin, Rules},
+    policy::{Origin, Rules, Written},
 };
 use haft_testkit::{Workspace, engine, run, session};
 use serde_json::{Value, json};
@@ -287,7 +287,7 @@ fn a_large_file_streams_and_is_counted_to_the_end() {
 #[test]
 fn what_may_not_be_read_is_not_found() {
     let workspace = poems();
-    let rule = |text: &str| (text.to_owned(), Origin::Session);
+    let rule = |text: &str| Written::new(text, Origin::Session);
     let rules = Rules {
         deny: vec![rule("Read(poems/rose.txt)")],
         ask: vec![rule("Read(**/*.md)")],

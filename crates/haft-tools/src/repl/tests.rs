@@ -7,7 +7,7 @@ use std::{
 
 use haft_engine::{
     Call, Session,
-    policy::{Origin, Rules},
+    policy::{Origin, Rules, Written},
     result::ToolResult,
     turn::Event,
 };
@@ -36,7 +36,7 @@ impl Bench {
     fn build(repl: ReplOptions, deny: &[&str], confined: bool) -> Bench {
         let workspace =
             Workspace::new("-- src/a.rs\nfn main() {}\n-- secret/key\nTOP-SECRET\n-- helper.py\nvalue = 7\n");
-        let own = |rules: &[&str]| rules.iter().map(|rule| ((*rule).to_owned(), Origin::Session)).collect();
+        let own = |rules: &[&str]| Written::all(rules.iter().copied(), Origin::Session);
         let rules = Rules { allow: own(&["Repl", "Bash"]), deny: own(deny), ..Rules::default() };
         let tools = crate::builtin_with(crate::Options { repl, ..crate::Options::default() });
         let engine = engine(&workspace).tools(tools).rules(rules);

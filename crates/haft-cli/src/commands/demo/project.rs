@@ -14,10 +14,10 @@ use std::{
 use anyhow::Context;
 use haft_engine::{
     Engine, Session, SessionOptions,
-    policy::{Mode, Origin, Rules},
+    policy::{CallFacts, Mode, Origin, Rules},
     pool::StaticSource,
     result::{FileStore, ToolResult},
-    turn::{After, CallFacts, Hook},
+    turn::{After, Hook},
 };
 use haft_tool::{
     AbsolutePath, BoxFuture, Cx, Effects, Fault, Progress, Reply, SharedTool, Spec, ToolBuilder, tool,
@@ -80,8 +80,7 @@ impl Project {
             .results(FileStore::new(&self.results))
             .build()?;
         let allowed = ["mcp__tracker__issue_search", "Bash(./check.sh)"];
-        let allow = allowed.map(|rule| (rule.to_owned(), Origin::Session)).to_vec();
-        let rules = Rules { allow, ..Rules::default() };
+        let rules = Rules::allowing(allowed, Origin::Session);
         let options = SessionOptions {
             id: "demo".into(),
             mode: Mode::AcceptEdits,

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft_tool::BoxFuture;
+use haft_tool::{BoxFuture, SessionFacts};
+use serde_json::Value;
 
 use super::*;
 
@@ -25,20 +26,38 @@ async fn permit(
     policy: &Policy,
     grants: &Grants,
     asker: &dyn Asker,
-    call: Asked<'_>,
-    request: &Request<'_>,
+    input: &Value,
+    case: &Case,
+    cancel: &CancellationToken,
 ) -> Result<Permit, Box<Refused>> {
-    match settle(policy, grants, &call, request) {
-        Settled::Permitted(permit) => Ok(permit),
-        Settled::Refused(refused) => Err(refused),
-        Settled::Open(decision) => super::super::ask(decision, grants, asker, call, request).await,
-    }
+    let request = case.request();
+    let decision = match settle(policy, grants, input, &request) {
+        Settled::Permitted(permit) => return Ok(permit),
+        Settled::Refused(refused) => return Err(refused),
+        Settled::Open(decision) => decision,
+    };
+    let session = SessionFacts {
+        id: "s".into(),
+        workspace: "/w/app".into(),
+        cwd: "/w/app".into(),
+        home: None,
+        caller: Caller::default(),
+    };
+    let call = CallFacts {
+        session: &session,
+        mode: request.mode,
+        call: &"c".into(),
+        tool: request.tool,
+        input,
+        effects: request.effects,
+        decision: &decision,
+    };
+    super::super::ask(Question { call, description: "edits a file" }, &request, grants, asker, cancel).await
 }
 
 async fn ask(asker: &dyn Asker, grants: &Grants, case: &Case) -> Result<Warrant, Box<Refused>> {
-    let (input, token) = (json!({ "n": 1 }), CancellationToken::new);
-    let call = Asked { describe: &|| "edits a file".to_owned(), input: &input, token: &token };
-    permit(&policy("deny Bash"), grants, asker, call, &case.request()).await.map(|permit| permit.warrant())
+    let (rules, input, cancel) = (policy("deny Bash"), json!({ "n": 1 }), CancellationToken::new());
+    permit(&rules, grants, asker, &input, case, &cancel).await.map(|permit| permit.warrant())
 }
 
 #[tokio::test]
@@ -70,9 +89,8 @@ async fn where_the_effects_say_nothing_a_grant_is_for_the_input() {
     let unknown = case("Any", Effects::unknown());
     assert_eq!(ask(&says(Answer::Session), &grants, &unknown).await.unwrap(), Warrant::Session);
     assert_eq!(ask(&Nobody, &grants, &unknown).await.unwrap(), Warrant::Granted);
-    let input = json!({ "n": 2 });
-    let other = Asked { describe: &String::new, input: &input, token: &CancellationToken::new };
-    assert!(permit(&policy(""), &grants, &Nobody, other, &unknown.request()).await.is_err());
+    let (other, cancel) = (json!({ "n": 2 }), CancellationToken::new());
+    assert!(permit(&policy(""), &grants, &Nobody, &other, &unknown, &cancel).await.is_err());
 }
 
 #[tokio::test]
@@ -95,11 +113,10 @@ async fn a_cancelled_question_is_a_cancelled_call() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let edit = case("Edit", writes("/w/app/a"));
-    let (input, token) = (json!({}), || cancel.clone());
-    let call = Asked { describe: &String::new, input: &input, token: &token };
+    let input = json!({});
     for asker in [&Silent as &dyn Asker, &says(Answer::Once)] {
         let refused =
-            permit(&policy(""), &Grants::default(), asker, call, &edit.request()).await.unwrap_err();
+            permit(&policy(""), &Grants::default(), asker, &input, &edit, &cancel).await.unwrap_err();
         assert_eq!(refused.fault.kind(), FaultKind::Cancelled);
     }
 }

@@ -27,7 +27,7 @@ fn policy(rules: &str) -> Policy {
             "deny" => &mut lists.deny,
             other => panic!("no list is called {other}"),
         };
-        list.push((text.to_owned(), Origin::Flag));
+        list.push(Written::new(text, Origin::Flag));
     }
     let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
     Policy::compile(lists, &bases).unwrap_or_else(|errors| panic!("{}", errors[0]))
@@ -232,7 +232,9 @@ mod tools {
 
     #[test]
     fn what_could_never_run_is_hidden() {
-        let hides = |rules: &str, tool: &'static str, mode| policy(rules).hides(tool, &Spec::new(tool), mode);
+        let hides = |rules: &str, tool: &'static str, mode| {
+            policy(rules).hides(tool, &Spec::new(tool), mode, &Caller::default())
+        };
         assert_eq!(hides("deny Bash(curl:*)", "Bash", Mode::Default), None);
         assert_eq!(
             hides("deny Bash", "Bash", Mode::Bypass).as_deref(),
@@ -241,7 +243,10 @@ mod tools {
         assert!(hides("deny mcp__github", "mcp__github__x", Mode::Default).is_some());
         assert!(hides("ask Bash", "Bash", Mode::DontAsk).is_some());
         assert!(hides("", "Edit", Mode::Plan).is_some());
-        assert_eq!(policy("").hides("Grep", &Spec::new("Grep").toolset("readonly"), Mode::Plan), None);
+        assert_eq!(
+            policy("").hides("Grep", &Spec::new("Grep").toolset("readonly"), Mode::Plan, &Caller::default()),
+            None
+        );
     }
 }
 
@@ -455,9 +460,10 @@ mod words {
             "\
 deny: deny rule `Read(secrets/**)` (command line) covers it: reads /w/app/l (really /w/app/secrets/key)
   class      read_only
-  rule       Read(secrets/**)  (command line)
+  rule       Read(secrets/**)  (command line, layer global)
   part       reads /w/app/l (really /w/app/secrets/key)
   otherwise  allow: allow rule `Read` (command line) covers the tool
+  layers     deny lists: deny, model: empty, sandbox: empty, agent: empty, group: empty, global: allow
   deny rules       deny rule `Read(secrets/**)` (command line) covers it: reads /w/app/l (really /w/app/secrets/key)"
         );
         assert_eq!(
@@ -466,9 +472,11 @@ deny: deny rule `Read(secrets/**)` (command line) covers it: reads /w/app/l (rea
 ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
   class      write
   part       writes /w/app/a\\u{202e}\\n
+  layers     deny lists: empty, model: empty, sandbox: empty, agent: empty, group: empty, global: no answer
   deny rules       there are none
   roles            the caller may call it
   paths            all paths are absolute
+  addresses        no address of a private network is named
   plan mode        the mode is default
   ask rules        there are none
   below            no rule speaks of what is below a path
@@ -486,9 +494,13 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
         let value = serde_json::to_value(&trace).unwrap();
         assert_eq!(value["verdict"], "allow");
         assert_eq!(value["class"], "write");
-        assert_eq!(value["rule"], json!({ "text": "Edit(src/**)", "origin": "command line" }));
+        assert_eq!(
+            value["rule"],
+            json!({ "text": "Edit(src/**)", "origin": "command line", "layer": "global" })
+        );
         assert_eq!(value["part"], "writes /w/app/src/a");
-        assert_eq!(value["steps"][8]["stage"], "allow rules");
+        assert_eq!(value["steps"][9]["stage"], "allow rules");
+        assert_eq!(value["layers"][5], json!({ "stage": "global", "outcome": "allow" }));
     }
 
     #[track_caller]

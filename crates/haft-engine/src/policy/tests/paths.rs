@@ -114,7 +114,7 @@ fn who_may_edit_a_file_may_look_at_it_while_editing() {
 
 #[test]
 fn special_characters_in_the_bases_are_plain_characters() {
-    let rules = Rules { allow: vec![("Edit(src/*)".to_owned(), Origin::Flag)], ..Rules::default() };
+    let rules = Rules::allowing(["Edit(src/*)"], Origin::Flag);
     let bases = Bases { workspace: "/w/[a]*{b}".into(), home: None };
     let policy = Policy::compile(rules, &bases).unwrap();
     let verdict = |path: &str| {

@@ -98,7 +98,7 @@ proptest! {
         path in r"/[()\[\]{}*?!~/\\.,a-bé-]{0,16}",
     ) {
         let mut rules = Rules::default();
-        let rule = (format!("Edit({pattern})"), Origin::Flag);
+        let rule = Written::new(format!("Edit({pattern})"), Origin::Flag);
         match list {
             "allow" => rules.allow.push(rule),
             "ask" => rules.ask.push(rule),

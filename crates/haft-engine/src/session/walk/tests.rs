@@ -157,9 +157,9 @@ fn directories_above_the_root_have_their_say() {
 #[test]
 fn what_the_rules_withhold_is_not_shown() {
     let tree = Tree::new(&["a", "secrets/key", "d/x.pem", "d/y"]);
-    let deny = ["Read(secrets/**)", "Read(**/*.pem)"].map(|rule| (rule.to_owned(), Origin::Session)).to_vec();
+    let rules = Rules::denying(["Read(secrets/**)", "Read(**/*.pem)"], Origin::Session);
     let bases = Bases { workspace: tree.root.clone(), home: None };
-    let policy = Policy::compile(Rules { deny, ..Rules::default() }, &bases).unwrap();
+    let policy = Policy::compile(rules, &bases).unwrap();
     let (walk, token) = (ALL, CancellationToken::new());
     let withheld = policy.withheld(["Grep"].into_iter(), &tree.root);
     assert_eq!(found(&Grounds { withheld, ..tree.grounds(&walk, &token) }), "a d/ d/y");

@@ -8,20 +8,15 @@ use haft_tool::{Cx, Fault, FaultKind, Refusal};
 
 use super::{CallCx, Prepared};
 use crate::{
-    policy::{self, Asked, Decision, Permit, Settled},
+    policy::{self, Decision, Permit, Question, Settled},
     turn::{Before, Event},
 };
 
 /// Permission, hooks, and the journal's "started".
 pub(crate) async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
     let permit = permit(cx, prepared, tool_cx).await?;
-    for hook in cx.session.engine().hooks() {
-        if let Before::Block(reason) = hook.before(prepared.facts()).await {
-            return Err(Fault::denied(Refusal::Hook, format!("a hook refused this call: {reason}")));
-        }
-    }
-    if let Some(journal) = cx.session.engine().journal() {
-        journal.started(cx.judged(prepared, permit.decision())).await.map_err(unrecorded)?;
+    if cx.is_watched() {
+        Box::pin(tell(cx, prepared, &permit)).await?;
     }
     cx.events.send(|| Event::Started {
         call: prepared.call.clone(),
@@ -33,6 +28,21 @@ pub(crate) async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx
     Ok(permit)
 }
 
+/// Those who may still stop it.
+async fn tell(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Result<(), Fault> {
+    let session = cx.session.facts();
+    let facts = cx.facts(&session, prepared, permit.decision());
+    for hook in cx.session.engine().hooks() {
+        if let Before::Block(reason) = hook.before(facts).await {
+            return Err(Fault::denied(Refusal::Hook, format!("a hook refused this call: {reason}")));
+        }
+    }
+    match cx.session.engine().journal() {
+        Some(journal) => journal.started(facts).await.map_err(unrecorded),
+        None => Ok(()),
+    }
+}
+
 /// Written before a side effect: a call that cannot be recorded does not happen.
 fn unrecorded(err: std::io::Error) -> Fault {
     let message = "the call was not made, because it could not be recorded in the journal";
@@ -42,7 +52,9 @@ fn unrecorded(err: std::io::Error) -> Fault {
 /// Asks the policy, and whoever must be asked. Nearly always the policy knows, and nothing is waited for: all else is
 /// boxed, so that its state does not make every call's larger.
 async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
-    let refused = match settle(cx, prepared, tool_cx) {
+    let (policy, grants) = (cx.session.policy(), cx.session.grants());
+    let settled = policy::settle(&policy, grants, &prepared.input, &cx.session.request(prepared));
+    let refused = match settled {
         Settled::Permitted(permit) => return Ok(permit),
         Settled::Refused(refused) => refused,
         Settled::Open(decision) => match Box::pin(ask(cx, prepared, tool_cx, decision)).await {
@@ -53,28 +65,23 @@ async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Resul
     Err(Box::pin(refuse_permit(cx, prepared, *refused)).await)
 }
 
-fn settle(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Settled {
-    let (describe, token) = (|| prepared.describe(), || tool_cx.token().clone());
-    let asked = Asked { describe: &describe, input: &prepared.input, token: &token };
-    policy::settle(cx.session.policy(), cx.session.grants(), &asked, &cx.session.request(prepared))
-}
-
 async fn ask(
     cx: &CallCx<'_>,
     prepared: &Prepared<'_>,
     tool_cx: &Cx,
     decision: Decision,
 ) -> Result<Permit, Box<policy::Refused>> {
-    let (describe, token) = (|| prepared.describe(), || tool_cx.token().clone());
-    let asked = Asked { describe: &describe, input: &prepared.input, token: &token };
+    let (session, description) = (cx.session.facts(), prepared.describe());
+    let question = Question { call: cx.facts(&session, prepared, &decision), description: &description };
     let (grants, asker) = (cx.session.grants(), cx.session.engine().asker());
-    policy::ask(decision, grants, asker, asked, &cx.session.request(prepared)).await
+    policy::ask(question, &cx.session.request(prepared), grants, asker, tool_cx.token()).await
 }
 
 async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy::Refused) -> Fault {
     let policy::Refused { decision, mut fault } = refused;
+    let session = cx.session.facts();
     if let Some(journal) = cx.session.engine().journal()
-        && let Err(err) = journal.refused(cx.judged(prepared, &decision)).await
+        && let Err(err) = journal.refused(cx.facts(&session, prepared, &decision)).await
     {
         fault = fault.with_source(err);
     }

@@ -6,6 +6,7 @@ use haft_tool::{Fault, Reply};
 
 use super::{CallCx, Ended, Prepared};
 use crate::{
+    policy::Permit,
     result::{Meta, ToolResult, from_fault, from_reply},
     turn::{After, Event},
 };
@@ -36,9 +37,16 @@ fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta)
 }
 
 /// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
-pub(crate) async fn look_back(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
+pub(crate) async fn look_back(
+    cx: &CallCx<'_>,
+    prepared: &Prepared<'_>,
+    permit: &Permit,
+    result: &mut ToolResult,
+) {
+    let session = cx.session.facts();
+    let facts = cx.facts(&session, prepared, permit.decision());
     for hook in cx.session.engine().hooks() {
-        if let After::Say(message) = hook.after(prepared.facts(), result).await {
+        if let After::Say(message) = hook.after(facts, result).await {
             result.messages.push(message);
         }
     }

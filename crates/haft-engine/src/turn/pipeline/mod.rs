@@ -20,17 +20,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, Spec, View};
+use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFacts, Spec, View};
 
 pub(crate) use foresee::Prepared;
 pub use retry::Retry;
 
 use crate::{
-    policy::Decision,
+    policy::{CallFacts, Decision, Permit},
     pool::{Entry, Pool},
     result::{Attic, Meta, ToolResult, refused},
-    session::{CallHost, Judged, Session},
-    turn::{Call, CallFacts, Event, Events, Interrupt, Kernel},
+    session::{CallHost, Session},
+    turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
 /// What the stages of a turn share.
@@ -77,22 +77,27 @@ fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, NotUnderst
 pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Box<Prepared<'_>>) -> Ended {
     let started = Instant::now();
     let mut meta = prepared.meta(started);
-    let outcome = attempt(&cx, &mut prepared, &mut meta.attempts).await;
+    let mut permit = None;
+    let outcome = attempt(&cx, &mut prepared, &mut permit, &mut meta.attempts).await;
     meta.duration_us = micros(started.elapsed());
-    let has_begun = meta.attempts > 0;
     let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
-    if has_begun {
-        finish::look_back(&cx, &prepared, &mut ended.result).await;
+    if let Some(permit) = permit.filter(|_| cx.is_watched()) {
+        Box::pin(finish::look_back(&cx, &prepared, &permit, &mut ended.result)).await;
     }
     finish::finish(&cx, &prepared, &mut ended.result).await;
     ended
 }
 
 /// Steps 4 to 6.
-async fn attempt(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, attempts: &mut u32) -> Result<Reply, Fault> {
+async fn attempt(
+    cx: &CallCx<'_>,
+    prepared: &mut Prepared<'_>,
+    permit: &mut Option<Permit>,
+    attempts: &mut u32,
+) -> Result<Reply, Fault> {
     let tool_cx = cx.tool_cx(prepared);
-    let permit = begin::begin(cx, prepared, &tool_cx).await?;
-    execute::execute(cx, prepared, &tool_cx, &permit, attempts).await
+    let permit = permit.insert(begin::begin(cx, prepared, &tool_cx).await?);
+    execute::execute(cx, prepared, &tool_cx, permit, attempts).await
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
@@ -115,9 +120,22 @@ impl<'t> CallCx<'t> {
         Attic { store: self.session.engine().results(), session: self.session.id(), pool: self.pool }
     }
 
-    fn judged<'a>(&'a self, prepared: &'a Prepared<'_>, decision: &'a Decision) -> Judged<'a> {
-        Judged {
-            session: self.session.id(),
+    /// Whether somebody is told of every call.
+    fn is_watched(&self) -> bool {
+        let engine = self.session.engine();
+        !engine.hooks().is_empty() || engine.journal().is_some()
+    }
+
+    /// What others are told of a call. The session's facts are read once a call, and only if somebody listens.
+    fn facts<'a>(
+        &self,
+        session: &'a SessionFacts,
+        prepared: &'a Prepared<'_>,
+        decision: &'a Decision,
+    ) -> CallFacts<'a> {
+        CallFacts {
+            session,
+            mode: self.session.mode(),
             call: &prepared.call,
             tool: prepared.entry.name(),
             input: &prepared.input,
@@ -180,10 +198,6 @@ impl Prepared<'_> {
         };
         let own = std::panic::catch_unwind(AssertUnwindSafe(|| self.entry.tool().view(&self.input, moment)));
         own.unwrap_or_else(|_| View::general(self.entry.name(), moment))
-    }
-
-    fn facts(&self) -> CallFacts<'_> {
-        CallFacts { call: &self.call, tool: self.entry.name(), input: &self.input, effects: &self.effects }
     }
 }
 

@@ -18,6 +18,11 @@ const DENY: Verdict = Verdict::Deny;
 
 /// Rules as they are listed in tests: `allow Read(src/**); ask@agent Edit; deny Bash(curl:*)`, `ask!` if it is firm.
 fn policy(rules: &str) -> Policy {
+    let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
+    Policy::compile(written(rules), &bases).unwrap_or_else(|errors| panic!("{}", errors[0]))
+}
+
+fn written(rules: &str) -> Rules {
     let mut lists = Rules::default();
     for line in rules.split(';').map(str::trim).filter(|line| !line.is_empty()) {
         let (list, text) = line.split_once(' ').expect("`allow`, `ask` or `deny`, then the rule");
@@ -31,8 +36,7 @@ fn policy(rules: &str) -> Policy {
         };
         list.push(Written { firm, ..Written::new(text, Origin::Flag).in_layer(layer_named(layer)) });
     }
-    let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
-    Policy::compile(lists, &bases).unwrap_or_else(|errors| panic!("{}", errors[0]))
+    lists
 }
 
 fn layer_named(name: &str) -> Layer {
@@ -586,6 +590,8 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
 mod asking;
 
 mod layers;
+
+mod lint;
 
 mod properties;
 

@@ -57,6 +57,8 @@ fn a_question_about_the_whole_tool_is_answered_by_earlier_layers_only_if_they_co
     check("allow Bash(make:*); ask Bash", "Bash", runs("make"), ASK);
     check("allow@agent Bash; ask Bash(make:*)", "Bash", runs("make"), ALLOW);
     check("allow@agent Bash; ask Bash", "Bash", Effects::unknown(), ALLOW);
+    check("allow@agent Bash; ask Bash(curl:*)", "Bash", Effects::unknown(), ALLOW);
+    check("allow Bash; ask Bash(curl:*)", "Bash", Effects::unknown(), ASK);
     check("allow@agent Bash; ask Bash; deny Bash(curl:*)", "Bash", Effects::unknown(), ASK);
 }
 

@@ -21,7 +21,7 @@ use super::{
     protected::{Names, between},
     report::{Report, Step},
     seccomp::{Filter, Sockets},
-    sys::{self, Answer},
+    sys::{self, Answer, Stack},
 };
 
 /// Everything that the new process needs to confine itself. It only reads it.
@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
     pub(super) has_own_network: bool,
+    /// What the outer process and init run on, once they have a child.
+    pub(super) stacks: [Stack; 2],
     /// Where the words that this process was started with are in memory: its arguments and its variables.
     pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
@@ -74,6 +76,7 @@ impl Plan {
             user_map: map(user),
             group_map: map(group),
             has_own_network: has_namespaces && is_closed,
+            stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
             covers,
@@ -404,6 +407,10 @@ fn denied(path: &Path) -> Result<Option<PathBuf>, SandboxError> {
 
 fn string(path: &Path) -> Result<CString, SandboxError> {
     c_string(path.as_os_str()).map_err(|_| SandboxError::path("name", path, "there is a NUL in it"))
+}
+
+fn stack() -> Result<Stack, SandboxError> {
+    Stack::new().map_err(|err| SandboxError::build("have memory for a stack", err))
 }
 
 fn no_descriptors(errno: sys::Errno) -> SandboxError {

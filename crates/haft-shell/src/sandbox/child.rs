@@ -39,9 +39,8 @@ const SYNCHRONOUS: [i32; 6] =
 fn outer(plan: &Plan, mounts: &Mounts) -> Answer {
     plan.report.at(Step::Namespaces);
     sys::hold_signals(true)?;
-    let network = if plan.has_own_network { libc::CLONE_NEWNET } else { 0 };
     let others = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
-    sys::unshare(libc::CLONE_NEWUSER | others | network)?;
+    sys::unshare(libc::CLONE_NEWUSER | others)?;
     plan.report.at(Step::Identity);
     sys::write_file(c"/proc/self/setgroups", b"deny")?;
     sys::write_file(c"/proc/self/uid_map", &plan.user_map)?;
@@ -56,6 +55,9 @@ fn outer(plan: &Plan, mounts: &Mounts) -> Answer {
 ///
 /// If init fails, it says so to the caller itself, who is still waiting for that; here it has just ended.
 extern "C" fn watch(plan: &Plan, init: i32) -> ! {
+    if plan.has_own_network {
+        plan.report.network(make_network(plan));
+    }
     close_all_but(&plan.kept);
     let (Ok(end), Ok(signals)) = (sys::pidfd(init), sys::signal_descriptor()) else {
         end_with(plan, init);
@@ -76,6 +78,13 @@ extern "C" fn watch(plan: &Plan, init: i32) -> ! {
             pass_out(plan, init);
         }
     }
+}
+
+/// A network is as much work as all the mounts, so it is made while init makes those; then init joins it.
+fn make_network(plan: &Plan) -> Answer {
+    sys::unshare(libc::CLONE_NEWNET)?;
+    sys::raise_loopback()?;
+    plan.pass_listener()
 }
 
 fn pass_on(signals: RawFd, to: i32) {
@@ -119,7 +128,7 @@ fn close_all_but(kept: &[RawFd]) {
 
 /// Process 1 of the namespace. It returns in the command.
 fn init(plan: &Plan, mounts: &Mounts, outer: RawFd) -> Answer {
-    build(plan, mounts)?;
+    build(plan, mounts, outer)?;
     // With the outer process whoever would end this one is gone. From here on the kernel does, before it did not yet.
     if sys::is_readable(outer)? {
         return Err(Errno(libc::ESRCH));
@@ -129,13 +138,12 @@ fn init(plan: &Plan, mounts: &Mounts, outer: RawFd) -> Answer {
 }
 
 /// The namespace, and nothing in this process that the command could want.
-fn build(plan: &Plan, mounts: &Mounts) -> Answer {
+fn build(plan: &Plan, mounts: &Mounts, outer: RawFd) -> Answer {
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
     mounts.build(&plan.report)?;
     plan.report.at(Step::Network);
     if plan.has_own_network {
-        sys::raise_loopback()?;
-        plan.pass_listener()?;
+        join_network(plan, outer)?;
     }
     give_up_privileges(plan)?;
     // Its memory is a copy of the caller's, keys and all, and the outer process is in it. Nobody inside may look at it.
@@ -144,6 +152,17 @@ fn build(plan: &Plan, mounts: &Mounts) -> Answer {
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
     plan.own_words.iter().for_each(|(from, to)| sys::wipe(*from, *to));
     Ok(())
+}
+
+/// Joins the network of the outer process as soon as it has one.
+fn join_network(plan: &Plan, outer: RawFd) -> Answer {
+    loop {
+        match plan.report.await_network() {
+            Some(made) => return made.and_then(|()| sys::join(outer, libc::CLONE_NEWNET)),
+            None if sys::is_readable(outer)? => return Err(Errno(libc::ESRCH)),
+            None => {}
+        }
+    }
 }
 
 fn give_up_privileges(plan: &Plan) -> Answer {

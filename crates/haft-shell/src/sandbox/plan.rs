@@ -10,6 +10,7 @@ use std::{
         unix::fs::MetadataExt,
     },
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use super::{
@@ -121,9 +122,15 @@ impl Plan {
         Ok(Some(listener.into()))
     }
 
-    /// Removes what keeps names from being made. Takes no memory, and may be done twice.
+    /// Removes what keeps names from being made, unless the outer process has. Takes no memory, and may be done twice.
     pub(super) fn tidy(&self) {
-        self.covers.iter().for_each(Covers::remove);
+        if self.report.is_tidy() {
+            return self.covers.iter().for_each(Covers::are_gone);
+        }
+        let are_gone = self.covers.iter().fold(true, |gone, covers| covers.remove() && gone);
+        if are_gone {
+            self.report.tidied();
+        }
     }
 
     /// What failed in the new process, in words.
@@ -297,17 +304,17 @@ impl Places {
 fn temporaries() -> [Temporary; 2] {
     let tmp = Temporary {
         path: c"/tmp",
-        upper: c"/dev/.haft/tmp",
-        work: c"/dev/.haft/tmp-work",
-        options: c"lowerdir=/tmp,upperdir=/dev/.haft/tmp,workdir=/dev/.haft/tmp-work,userxattr",
+        upper: c"/dev/shm/tmp",
+        work: c"/dev/shm/tmp-work",
+        options: c"lowerdir=/tmp,upperdir=/dev/shm/tmp,workdir=/dev/shm/tmp-work,userxattr",
         again: Vec::new(),
         is_layered: false,
     };
     let var_tmp = Temporary {
         path: c"/var/tmp",
-        upper: c"/dev/.haft/var",
-        work: c"/dev/.haft/var-work",
-        options: c"lowerdir=/var/tmp,upperdir=/dev/.haft/var,workdir=/dev/.haft/var-work,userxattr",
+        upper: c"/dev/shm/var",
+        work: c"/dev/shm/var-work",
+        options: c"lowerdir=/var/tmp,upperdir=/dev/shm/var,workdir=/dev/shm/var-work,userxattr",
         again: Vec::new(),
         is_layered: false,
     };
@@ -419,7 +426,14 @@ fn no_descriptors(errno: sys::Errno) -> SandboxError {
 
 /// Where the kernel sees this process's arguments and variables: the 48th to 51st field of its facts, counted after the
 /// name, which may have spaces and brackets. Nowhere, if it does not say.
+///
+/// Asked once: they stay where they are.
 fn own_words() -> [(usize, usize); 2] {
+    static WORDS: OnceLock<[(usize, usize); 2]> = OnceLock::new();
+    *WORDS.get_or_init(find_own_words)
+}
+
+fn find_own_words() -> [(usize, usize); 2] {
     let facts = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = facts.rsplit_once(')').map_or("", |(_, rest)| rest);
     let mut fields = after_name.split_ascii_whitespace().skip(45).map_while(|field| field.parse().ok());

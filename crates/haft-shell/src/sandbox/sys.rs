@@ -81,6 +81,11 @@ pub(super) fn unshare(flags: c_int) -> Answer {
     call!(SYS_unshare, flags as c_long).map(drop)
 }
 
+/// Goes where the process with this descriptor is, as far as this namespace is concerned.
+pub(super) fn join(pidfd: RawFd, namespace: c_int) -> Answer {
+    call!(SYS_setns, pidfd as c_long, namespace as c_long).map(drop)
+}
+
 pub(super) fn new_session() -> Answer {
     call!(SYS_setsid).map(drop)
 }
@@ -246,16 +251,6 @@ pub(super) fn owned_pipe() -> Answer<[OwnedFd; 2]> {
     Ok(pipe()?.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-/// How many bytes were read; zero at the end.
-pub(super) fn read(fd: RawFd, bytes: &mut [u8]) -> Answer<usize> {
-    loop {
-        match call!(SYS_read, fd as c_long, bytes.as_mut_ptr(), bytes.len()) {
-            Err(Errno(libc::EINTR)) => {}
-            other => return other.map(|count| count as usize),
-        }
-    }
-}
-
 pub(super) fn write(fd: RawFd, bytes: &[u8]) -> Answer {
     let count = call!(SYS_write, fd as c_long, bytes.as_ptr(), bytes.len())?;
     if count as usize == bytes.len() { Ok(()) } else { Err(Errno(libc::EIO)) }
@@ -345,11 +340,6 @@ pub(super) fn link(target: &CStr, path: &CStr) -> Answer {
     call!(SYS_symlinkat, target.as_ptr(), HERE as c_long, path.as_ptr()).map(drop)
 }
 
-/// Removes a directory, if it is empty.
-pub(super) fn remove_directory(path: &CStr) -> Answer {
-    call!(SYS_unlinkat, HERE as c_long, path.as_ptr(), libc::AT_REMOVEDIR as c_long).map(drop)
-}
-
 /// Makes something that is neither file nor directory.
 pub(super) fn make_node_at(directory: RawFd, name: &CStr, mode: u32) -> Answer {
     call!(SYS_mknodat, directory as c_long, name.as_ptr(), mode as c_long, 0 as c_long).map(drop)
@@ -389,10 +379,6 @@ pub(super) fn mount(kind: &CStr, path: &CStr, flags: c_ulong, options: &CStr) ->
 pub(super) fn make_private() -> Answer {
     let nothing = ptr::null::<u8>();
     call!(SYS_mount, nothing, c"/".as_ptr(), nothing, libc::MS_REC | libc::MS_PRIVATE, nothing).map(drop)
-}
-
-pub(super) fn detach(path: &CStr) -> Answer {
-    call!(SYS_umount2, path.as_ptr(), libc::MNT_DETACH as c_long).map(drop)
 }
 
 /// A copy of what is mounted at a place, not yet mounted anywhere.
@@ -584,6 +570,18 @@ pub(super) fn wipe(from: usize, to: usize) {
         // this process is a copy with a single thread that reads no variable after this.
         unsafe { ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(from), 0, to - from) };
     }
+}
+
+/// Sleeps as long as a number is zero, but not for ever: whoever would wake us may be gone.
+pub(super) fn sleep_while_zero(number: &AtomicI32) {
+    let a_while = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    // Woken, late, or not zero any more: whoever called looks at it.
+    let _ = call!(SYS_futex, number.as_ptr(), libc::FUTEX_WAIT as c_long, 0 as c_long, &raw const a_while);
+}
+
+/// Wakes whoever sleeps because of a number.
+pub(super) fn wake(number: &AtomicI32) {
+    let _ = call!(SYS_futex, number.as_ptr(), libc::FUTEX_WAKE as c_long, c_int::MAX as c_long);
 }
 
 /// Numbers that a process and its copies share.

@@ -209,13 +209,7 @@ pub(super) fn read_signal(fd: RawFd) -> Option<i32> {
 pub(super) fn die_of(signal: i32) -> ! {
     // What the kernel knows of a handler is four words; with zeroes it is the default one.
     let default = [0u64; 4];
-    let _ = call!(
-        SYS_rt_sigaction,
-        signal as c_long,
-        default.as_ptr(),
-        ptr::null::<u8>(),
-        size_of::<u64>()
-    );
+    let _ = call!(SYS_rt_sigaction, signal as c_long, default.as_ptr(), ptr::null::<u8>(), size_of::<u64>());
     let _ = hold_signals(false);
     let _ = kill(own_pid(), signal);
     exit(128 + signal)

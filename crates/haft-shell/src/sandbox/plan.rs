@@ -127,8 +127,9 @@ impl Plan {
         if self.report.is_tidy() {
             return self.covers.iter().for_each(Covers::are_gone);
         }
-        let are_gone = self.covers.iter().fold(true, |gone, covers| covers.remove() && gone);
-        if are_gone {
+        // All of them, also after one that somebody still needs.
+        let needed = self.covers.iter().filter(|covers| !covers.remove()).count();
+        if needed == 0 {
             self.report.tidied();
         }
     }

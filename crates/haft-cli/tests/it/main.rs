@@ -13,3 +13,4 @@ mod explain; //   decisions without calls
 mod settings; //  files and options
 mod demo; //      the show
 mod sandbox; //   commands, confined
+mod docs; //      what the documents show

@@ -4,7 +4,7 @@
 //! where blocks begin. What does matter from one block to the next is a [`Carry`].
 
 use crate::{
-    found::{Found, PRIVATE_KEY, Span, write_mark},
+    found::{Found, KNOWN, PRIVATE_KEY, Span, write_mark},
     known::Known,
     pem,
     scan::{Keys, Machine},
@@ -219,13 +219,16 @@ fn line_break(text: &[u8]) -> &[u8] {
     &text[text.len() - length..]
 }
 
-/// In order, none over another. What overlaps becomes one, named by the surer.
+/// In order, none over another. What overlaps becomes one, named by the surer, and so do the pieces of a long value.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match merged.last_mut() {
-            Some(last) if span.start < last.end || span.start == last.end && span.kind == last.kind => {
+            Some(last)
+                if span.start < last.end
+                    || span.start == last.end && span.kind == KNOWN && last.kind == KNOWN =>
+            {
                 last.end = last.end.max(span.end);
                 if span.sure && !last.sure {
                     (last.kind, last.sure) = (span.kind, true);

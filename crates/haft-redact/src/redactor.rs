@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet, fmt, sync::OnceLock};
 
 use crate::{
     block::{Carry, Worker},
-    found::{Found, MARK},
+    found::{Found, MARK, PRIVATE_KEY},
     kinds::KINDS,
     known::{self, Known},
     names::is_secret_name,
@@ -50,6 +50,18 @@ impl Redactor {
         Redacted { text: Cow::Owned(text(out)), found }
     }
 
+    /// One line out of many, as it is shown while they come. It may lie inside a private key whose beginning is not in
+    /// sight: a line that is nothing but one long random word is hidden.
+    pub fn redact_glimpse<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        let word = line.trim();
+        let is_word = word.len() >= GLIMPSE
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
+        match is_word && value::is_random(word.as_bytes()) {
+            true => Cow::Owned(format!("{MARK}{PRIVATE_KEY}]")),
+            false => self.redact(line).text,
+        }
+    }
+
     /// A text with long lines goes the way of a stream, so that both give the same.
     fn in_pieces<'a>(&self, whole: &'a str) -> Redacted<'a> {
         let (worker, mut pieces, mut out) =
@@ -87,6 +99,9 @@ pub struct Builder {
     values: BTreeSet<String>,
 }
 
+/// From this length on a lone word may be a line of a private key.
+const GLIMPSE: usize = 40;
+
 /// What was said to be secret is hidden if it has at least so many bytes.
 const SHORTEST: usize = 4;
 
@@ -98,7 +113,7 @@ impl Builder {
         self
     }
 
-    /// More names of variables that hold secrets, whatever they look like.
+    /// More names of variables that hold secrets.
     pub fn names(mut self, names: impl IntoIterator<Item = String>) -> Builder {
         self.names.extend(names);
         self
@@ -114,8 +129,8 @@ impl Builder {
     pub fn build(self) -> Redactor {
         let Builder { variables, names, mut values } = self;
         for (name, value) in variables {
-            let is_meant = names.contains(&name) && value.trim().len() >= SHORTEST;
-            if is_meant || is_secret_name(&name) && value::is_distinctive(value.trim()) {
+            let is_secret = names.contains(&name) || is_secret_name(&name);
+            if is_secret && value::is_distinctive(value.trim()) {
                 values.insert(value);
             }
         }

@@ -2,4 +2,3 @@
 
 mod forms; //    what is taken out, and what stays
 mod streams; //  pieces and wholes, once and twice
-mod zz;

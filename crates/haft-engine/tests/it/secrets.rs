@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use haft_engine::{Session, turn::Event};
 use haft_redact::Redactor;
 use haft_testkit::Workspace;
-use haft_tool::{Cx, Effects, Fault, Progress, Reply, tool};
+use haft_tool::{Cx, Effects, Fault, Progress, Reply, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -20,18 +20,18 @@ struct Leak {
     how: String,
 }
 
-fn leak() -> impl haft_tool::IntoTool {
-    tool("Leak", "Says what it should not.", |input: Leak, cx: Cx| async move {
+fn leak() -> SharedTool {
+    tool("Leak").effects(|_: &Leak| Effects::none()).call(|input: Leak, cx: Cx| async move {
         match input.how.as_str() {
             "fault" => return Err(Fault::failed(format!("cannot log in with {SECRET}"))),
             "large" => return Ok(Reply::text(format!("{SECRET}\n").repeat(20_000))),
             "progress" => cx.progress(Progress::line(format!("trying {SECRET}"))),
             _ => {}
         }
-        let data = json!({ "password": "trombone", "list": [SECRET] });
-        Ok(Reply::text(format!("it is {SECRET}\nDB_PASSWORD=k7Trombo9")).data(data).note("key", SECRET))
+        let mut reply = Reply::text(format!("it is {SECRET}\nDB_PASSWORD=k7Trombo9")).note("key", SECRET);
+        reply.data = Some(json!({ "password": "trombone", "list": [SECRET] }));
+        Ok(reply)
     })
-    .effects(|_| Effects::none())
 }
 
 fn session(workspace: &Workspace, off_for: &[&str]) -> Session {

@@ -33,6 +33,21 @@ pub(crate) struct Settings {
     pub(crate) data_reminder: Option<bool>,
     pub(crate) sandbox: Sandbox,
     pub(crate) bash: Bash,
+    pub(crate) secrets: Secrets,
+}
+
+/// What `[secrets]` says of what must not be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Secrets {
+    /// Whether secrets are taken out of what models and people see.
+    pub(crate) redact: Option<bool>,
+    /// The tools whose results stay as they are.
+    pub(crate) off_for: Vec<String>,
+    /// More names of variables that hold secrets.
+    pub(crate) names: Vec<String>,
+    /// Variables whose values are hidden, whatever they look like.
+    pub(crate) values_from: Vec<String>,
 }
 
 /// What `[sandbox]` says of processes.
@@ -75,14 +90,15 @@ pub(crate) struct Limits {
 }
 
 /// The keys that there are, by table. What is below `tools.toolsets` the user names.
-const KEYS: [(&str, &[&str]); 7] = [
-    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox"]),
+const KEYS: [(&str, &[&str]); 8] = [
+    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox", "secrets"]),
     ("permissions", &["allow", "ask", "deny"]),
     ("limits", &["parallel", "timeout_s", "result_bytes", "turn_bytes", "preview_bytes"]),
     ("tools", &["defer_above", "toolsets"]),
     ("read", &["data_reminder"]),
     ("bash", &["timeout_s", "background_after_s", "most_output_bytes"]),
     ("sandbox", &["enabled", "required", "write", "deny_read", "hosts"]),
+    ("secrets", &["redact", "off_for", "names", "values_from"]),
 ];
 
 /// A file as it is written.
@@ -96,6 +112,7 @@ struct InFile {
     read: Read,
     bash: Bash,
     sandbox: WrittenSandbox,
+    secrets: Secrets,
 }
 
 #[derive(Deserialize, Default)]
@@ -159,6 +176,7 @@ impl Settings {
             data_reminder: later.data_reminder.or(self.data_reminder),
             sandbox: self.sandbox.and(later.sandbox),
             bash: self.bash.and(later.bash),
+            secrets: self.secrets.and(later.secrets),
         }
     }
 
@@ -179,6 +197,7 @@ impl Settings {
             data_reminder: written.read.data_reminder,
             sandbox,
             bash: written.bash,
+            secrets: written.secrets,
         })
     }
 }
@@ -205,6 +224,15 @@ impl Sandbox {
             required: later.required.or(self.required),
             ..self
         }
+    }
+}
+
+impl Secrets {
+    fn and(mut self, mut later: Secrets) -> Secrets {
+        self.off_for.append(&mut later.off_for);
+        self.names.append(&mut later.names);
+        self.values_from.append(&mut later.values_from);
+        Secrets { redact: later.redact.or(self.redact), ..self }
     }
 }
 

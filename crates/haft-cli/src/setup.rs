@@ -1,6 +1,6 @@
 //! From options and settings to an engine and a session: what every command that knows tools needs.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
@@ -18,6 +18,7 @@ use crate::{
     memory,
     out::Talk,
     place::{self, Place},
+    secrets::redactor,
     settings::{self, Settings},
 };
 
@@ -80,7 +81,17 @@ impl Setup {
             .tools(haft_tools::builtin_with(options))
             .settings(|figures| self.apply_limits(figures))
             .settings(|figures| figures.sandbox = self.sandbox());
+        let builder = self.hiding_secrets(builder);
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
+    }
+
+    fn hiding_secrets(&self, builder: EngineBuilder) -> EngineBuilder {
+        let secrets = &self.settings.secrets;
+        if !secrets.redact.unwrap_or(true) {
+            return builder;
+        }
+        let off_for = secrets.off_for.clone();
+        builder.redactor(Arc::new(redactor(secrets))).settings(|figures| figures.unredacted = off_for)
     }
 
     fn bash_options(&self) -> haft_tools::BashOptions {

@@ -10,6 +10,7 @@ mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod explain; //   decisions without calls
+mod redact; //    secrets, taken out
 mod settings; //  files and options
 mod demo; //      the show
 mod sandbox; //   commands, confined

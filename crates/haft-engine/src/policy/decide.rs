@@ -149,7 +149,7 @@ impl Policy {
             survey.below.map(|(rule, part)| Finding::ask(Cause::Below(rule), part)),
             survey.protected.map(|(why, part)| Finding::ask(Cause::Protected(why), part)),
             bypass_mode(request),
-            self.whole_tool(request, &survey),
+            survey.whole_tool(),
             Some(self.coverage(request, &survey)),
         ];
         let mut findings = stages.into_iter().flatten();
@@ -200,13 +200,6 @@ impl Policy {
             patterns.paths(Access::Read).restricted(&mut restricted);
         }
         restricted
-    }
-
-    /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
-    /// what another rule forbids.
-    fn whole_tool(&self, request: &Request<'_>, survey: &Survey) -> Option<Finding> {
-        let rule = survey.wide.allow.filter(|_| survey.doubt.is_none())?;
-        Some(Finding::allow(Cause::Rule(rule), Part::Whole))
     }
 
     /// The rule that a command which is not understood may fall under, although this one allows the tool. What only
@@ -420,6 +413,13 @@ impl Survey {
         }
         survey.ask = survey.asks_whole(request).map(|rule| (rule, Part::Whole)).or(survey.ask);
         survey
+    }
+
+    /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
+    /// what another rule forbids.
+    fn whole_tool(&self) -> Option<Finding> {
+        let rule = self.wide.allow.filter(|_| self.doubt.is_none())?;
+        Some(Finding::allow(Cause::Rule(rule), Part::Whole))
     }
 
     /// The rule that asks about the whole tool, unless earlier layers allow every part of the call.

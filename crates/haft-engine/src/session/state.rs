@@ -328,6 +328,11 @@ impl Session {
         &self.0.engine
     }
 
+    /// Who takes secrets out of what is shown and kept. `None`: nobody does.
+    pub fn redactor(&self) -> Option<&Arc<haft_redact::Redactor>> {
+        self.engine().redactor()
+    }
+
     /// The root of what it may touch unasked, links resolved.
     pub fn workspace(&self) -> &Path {
         &self.0.workspace

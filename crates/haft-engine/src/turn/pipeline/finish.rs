@@ -7,7 +7,7 @@ use haft_tool::{Fault, Reply};
 use super::{CallCx, Ended, Prepared};
 use crate::{
     policy::Permit,
-    result::{Meta, ToolResult, from_fault, from_reply},
+    result::{Meta, ToolResult, from_fault, from_reply, redact},
     turn::{After, Event},
 };
 
@@ -22,6 +22,7 @@ pub(crate) fn compose(
     let view = cx.events.are_watched().then(|| prepared.view(&outcome)).map(Box::new);
     let mut ended = shape(prepared, outcome, meta);
     ended.result.view = view;
+    hide_secrets(cx, prepared.entry.name(), &mut ended.result);
     ended
 }
 
@@ -36,6 +37,13 @@ fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta)
     }
 }
 
+/// Taken out before anybody sees the result: hooks, the store of large ones, the journal, whoever watches.
+pub(crate) fn hide_secrets(cx: &CallCx<'_>, tool: &str, result: &mut ToolResult) {
+    if let Some(redactor) = cx.session.engine().redactor_for(tool) {
+        redact(redactor, result);
+    }
+}
+
 /// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
 pub(crate) async fn look_back(
     cx: &CallCx<'_>,
@@ -47,7 +55,8 @@ pub(crate) async fn look_back(
     let facts = cx.facts(&session, prepared, permit.decision());
     for hook in cx.session.engine().hooks() {
         if let After::Say(message) = hook.after(facts, result).await {
-            result.messages.push(message);
+            let redacted = cx.session.redactor().map(|redactor| redactor.redact(&message).text.into_owned());
+            result.messages.push(redacted.unwrap_or(message));
         }
     }
 }

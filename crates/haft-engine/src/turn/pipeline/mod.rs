@@ -102,6 +102,8 @@ async fn attempt(
 
 /// A call that never came so far still gets its result, and its place in the journal.
 pub(crate) async fn refuse(cx: CallCx<'_>, mut result: Box<ToolResult>) -> Ended {
+    let tool = result.tool.clone();
+    finish::hide_secrets(&cx, &tool, &mut result);
     finish::record(&cx, &mut result).await;
     Ended { result, changes: Vec::new() }
 }

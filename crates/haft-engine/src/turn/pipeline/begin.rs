@@ -34,13 +34,20 @@ async fn tell(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Resu
     let facts = cx.facts(&session, prepared, permit.decision());
     for hook in cx.session.engine().hooks() {
         if let Before::Block(reason) = hook.before(facts).await {
-            return Err(Fault::denied(Refusal::Hook, format!("a hook refused this call: {reason}")));
+            return Err(Fault::denied(
+                Refusal::Hook,
+                format!("A hook refused this call: {}", on_one_line(&reason)),
+            ));
         }
     }
     match cx.session.engine().journal() {
         Some(journal) => journal.started(facts).await.map_err(unrecorded),
         None => Ok(()),
     }
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.

@@ -78,7 +78,7 @@ pub(crate) struct Options {
     /// How much is asked
     #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) mode: Option<Mode>,
-    /// Run processes without a sandbox. Needed with mode bypass
+    /// Run processes without a sandbox. Needed with mode bypass where there is none
     #[arg(long)]
     pub(crate) unsandboxed: bool,
     /// Let this run unasked, like `Read(//etc/hosts)`. May be repeated, as the next two

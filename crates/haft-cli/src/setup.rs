@@ -4,10 +4,11 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
-    policy::{Mode, Origin, Rules, Written},
+    policy::{ByEffects, Mode, Origin, Rules, Written},
     result::FileStore,
     session::Memory,
 };
+use haft_shell::sandbox::{Confinement, Level};
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
 
@@ -15,6 +16,7 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
+    keep::SettingsFile,
     memory,
     out::Talk,
     place::{self, Place},
@@ -30,6 +32,8 @@ pub(crate) struct Setup {
     pub(crate) talk: Talk,
     pub(crate) mode: Mode,
     settings: Settings,
+    /// What confines processes here. Tried only for modes that rest on it.
+    confinement: Option<Level>,
 }
 
 impl Setup {
@@ -38,9 +42,6 @@ impl Setup {
         let place = Place::find(options.cwd.as_deref())?;
         let settings = Settings::read(options.config.as_deref())?;
         let mode = options.mode.or(settings.mode).unwrap_or_default();
-        if mode == Mode::Bypass && !options.unsandboxed {
-            return Err(usage(BYPASS));
-        }
         if options.unsandboxed && settings.sandbox.required == Some(true) {
             return Err(usage(REQUIRED));
         }
@@ -48,14 +49,53 @@ impl Setup {
         if let Some(untrusted) = place.untrusted_settings() {
             talk.detail(|| format!("{} is not read: it is not trusted yet", untrusted.display()));
         }
-        Ok(Setup { options, place, talk, mode, settings })
+        let mut setup = Setup { options, place, talk, mode, settings, confinement: None };
+        if matches!(mode, Mode::Auto | Mode::Bypass) {
+            setup.confinement = setup.try_sandbox();
+        }
+        setup.check_bypass()?;
+        Ok(setup)
+    }
+
+    /// What the sandbox holds, if there is one and it keeps processes apart.
+    fn try_sandbox(&self) -> Option<Level> {
+        let level = self.sandbox().enabled.then(|| Confinement::at(&self.place.cwd).trial().ok())??;
+        level.namespaces.then_some(level)
+    }
+
+    /// Where nothing is asked, processes are confined, or somebody has said twice that they are not.
+    fn check_bypass(&self) -> anyhow::Result<()> {
+        let said = match (&self.confinement, self.options.unsandboxed) {
+            _ if self.mode != Mode::Bypass => return Ok(()),
+            (Some(level), _) => format!("commands are confined ({level})"),
+            (None, true) => "commands are not confined (--unsandboxed)".to_owned(),
+            (None, false) => return Err(usage(BYPASS)),
+        };
+        self.talk.detail(|| format!("mode bypass: what no rule denies or asks runs unasked; {said}"));
+        Ok(())
     }
 
     /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
-        let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
-        build(builder)
+        build(self.with_person(builder.classifier(self.classifier())))
+    }
+
+    fn with_person(&self, builder: EngineBuilder) -> EngineBuilder {
+        if !may_ask(&self.options) {
+            return builder;
+        }
+        let kept_in = place::user_settings();
+        let builder = builder.asker(Terminal::new(kept_in.clone()));
+        match kept_in {
+            Some(path) => builder.rule_keeper(SettingsFile(path)),
+            None => builder,
+        }
+    }
+
+    /// Who judges in mode auto.
+    fn classifier(&self) -> ByEffects {
+        ByEffects::new().confined(self.confinement.is_some()).home(self.place.home.clone())
     }
 
     /// An engine for questions about tools and calls, which makes none.
@@ -107,7 +147,11 @@ impl Setup {
     fn sandbox(&self) -> haft_engine::Sandbox {
         let settings::Sandbox { enabled, required, write, deny_read, hosts } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
-        haft_engine::Sandbox { enabled, required: required.unwrap_or(false), write, deny_read, hosts }
+        // Whoever lets everything run because it is confined does not want it to run otherwise.
+        let rests_on_it =
+            self.mode == Mode::Bypass && self.confinement.as_ref().is_some_and(Level::is_complete);
+        let required = required.unwrap_or(false) || rests_on_it;
+        haft_engine::Sandbox { enabled, required, write, deny_read, hosts }
     }
 
     fn results(&self) -> anyhow::Result<FileStore> {
@@ -194,8 +238,8 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
     SessionOptions { workspace, cwd: None, ..options.clone() }
 }
 
-const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox yet that would \
-confine it; say --unsandboxed as well if you mean it, or use another mode";
+const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \
+confine it (`haft doctor` says why); say --unsandboxed as well if you mean it, or use another mode";
 
 const REQUIRED: &str = "the settings require a sandbox (sandbox.required), and --unsandboxed is against it; take one of \
 them away";

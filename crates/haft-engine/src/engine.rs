@@ -14,7 +14,7 @@ use haft_redact::Redactor;
 use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
-    policy::{Asker, Nobody, Rules},
+    policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
     pool::{DuplicateTool, Entry, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Ledger, Session, SessionError, SessionOptions},
@@ -31,7 +31,9 @@ struct Inner {
     kernel: Vec<(SharedTool, Arc<dyn Kernel>)>,
     rules: Rules,
     toolsets: Toolsets,
+    classifier: Option<Arc<dyn Classifier>>,
     asker: Arc<dyn Asker>,
+    keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Arc<dyn ResultStore>,
@@ -112,7 +114,9 @@ impl Engine {
             rules: Rules::default(),
             gates: PoolBuilder::new([]),
             toolsets: Vec::new(),
+            classifier: None,
             asker: Arc::new(Nobody),
+            keeper: None,
             hooks: Vec::new(),
             journal: None,
             results: None,
@@ -149,6 +153,14 @@ impl Engine {
 
     pub(crate) fn asker(&self) -> &dyn Asker {
         &*self.0.asker
+    }
+
+    pub(crate) fn classifier(&self) -> Option<&dyn Classifier> {
+        self.0.classifier.as_deref()
+    }
+
+    pub(crate) fn keeper(&self) -> Option<&dyn RuleKeeper> {
+        self.0.keeper.as_deref()
     }
 
     pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {
@@ -237,7 +249,9 @@ pub struct EngineBuilder {
     rules: Rules,
     gates: PoolBuilder,
     toolsets: Vec<(String, Vec<String>)>,
+    classifier: Option<Arc<dyn Classifier>>,
     asker: Arc<dyn Asker>,
+    keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Option<Arc<dyn ResultStore>>,
@@ -305,6 +319,18 @@ impl EngineBuilder {
         self
     }
 
+    /// Who judges in the person's place, in mode `auto`. Without one, that mode asks as the default one does.
+    pub fn classifier(mut self, classifier: impl Classifier + 'static) -> EngineBuilder {
+        self.classifier = Some(Arc::new(classifier));
+        self
+    }
+
+    /// Who keeps the rules of a person who says *always*. Without one, that answer is not offered.
+    pub fn rule_keeper(mut self, keeper: impl RuleKeeper + 'static) -> EngineBuilder {
+        self.keeper = Some(Arc::new(keeper));
+        self
+    }
+
     /// Adds code that runs before and after each call.
     pub fn hook(mut self, hook: impl Hook + 'static) -> EngineBuilder {
         self.hooks.push(Arc::new(hook));
@@ -366,7 +392,9 @@ impl EngineBuilder {
             kernel,
             rules: self.rules,
             toolsets,
+            classifier: self.classifier,
             asker: self.asker,
+            keeper: self.keeper,
             hooks: self.hooks,
             journal: self.journal,
             results,

@@ -5,6 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
 
 mod kit; //       a place to run haft in
+mod pty; //       a person at a terminal
+mod asking; //    what that person is asked
+mod modes; //     how much is asked
 mod bash; //      commands
 mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces

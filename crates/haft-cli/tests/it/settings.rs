@@ -55,10 +55,10 @@ fn mistakes_in_settings_and_rules_are_exit_2() {
 }
 
 #[test]
-fn bypass_needs_a_second_word() {
-    let place = Place::new("-- outside.txt\nx\n-- project/mode.toml\nmode = \"bypass\"\n");
+fn bypass_without_a_sandbox_needs_a_second_word() {
+    let place =
+        Place::new("-- outside.txt\nx\n-- project/mode.toml\nmode = \"bypass\"\nsandbox.enabled = false\n");
     let input = json!({ "file_path": place.path("outside.txt") }).to_string();
-    place.haft(&["call", "Read", &input, "--mode", "bypass"]).expect(2, "--unsandboxed");
     place.haft(&["call", "Read", &input, "--config", "mode.toml"]).expect(2, "--unsandboxed");
     place.haft(&["call", "Read", &input, "--mode", "bypass", "--unsandboxed"]).expect(0, "");
 }

@@ -103,7 +103,10 @@ impl Decision {
                 ),
                 PLAN,
             ),
-            (Some(Refusal::Rule), _) => (Refusal::Rule, format!("Denied by a rule: {because}."), ELSEWHERE),
+            (Some(Refusal::Rule), _) => {
+                let why = self.trace.rule_reason().map_or_else(String::new, said_beside);
+                (Refusal::Rule, format!("Denied by a rule: {because}.{why}"), ELSEWHERE)
+            }
             (Some(refusal), _) => (
                 refusal,
                 format!("Refused because dont-ask mode asks nobody, and this would be asked: {because}."),
@@ -123,16 +126,27 @@ impl Decision {
     fn way_out(&self, request: &Request<'_>) -> String {
         let liftable = matches!(
             self.trace.decided.finding.cause,
-            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::External
+            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::Command | Cause::External
         );
-        match suggest::narrowest_rule(request).filter(|_| liftable) {
-            Some(rule) => {
-                let quoted = rule.replace('\'', r"'\''");
-                format!("Go on without it, or tell the user that `--allow '{quoted}'` would permit it.")
+        match suggest::narrowest_rules(request).filter(|_| liftable) {
+            Some(rules) => {
+                let flag = |rule: &String| format!("--allow '{}'", rule.replace('\'', r"'\''"));
+                let flags: Vec<String> = rules.iter().map(flag).collect();
+                format!("Go on without it, or tell the user that `{}` would permit it.", flags.join(" "))
             }
             None => "Go on without it, or tell the user what you need and why.".to_owned(),
         }
     }
+}
+
+/// Of a reason, as much as stands on a line: whoever wrote the rule may have written an essay.
+const LONGEST_REASON: usize = 500;
+
+fn said_beside(reason: &str) -> String {
+    let line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.floor_char_boundary(LONGEST_REASON);
+    let cut = if end < line.len() { "…" } else { "" };
+    format!(" The rule says: {}{cut}", shown(line[..end].to_owned()))
 }
 
 const ELSEWHERE: &str =
@@ -165,6 +179,22 @@ impl Trace {
     /// What whoever wrote the rule that decided says about it.
     pub fn rule_reason(&self) -> Option<&str> {
         self.listed()?.rule.reason.as_deref()
+    }
+
+    /// Whether it is asked only because nothing covers the call: a rule that does would let it run, a classifier may say
+    /// so. Not where a rule asks, where something is protected, or where what is not known may be what a rule is about.
+    pub fn is_uncovered(&self) -> bool {
+        let cause = self.decided.finding.cause;
+        let uncovered = matches!(
+            cause,
+            Cause::ReadOutside
+                | Cause::Write
+                | Cause::Host
+                | Cause::Command
+                | Cause::External
+                | Cause::Unknown
+        );
+        self.verdict == Verdict::Ask && (uncovered || cause == Cause::Irreversible)
     }
 
     fn listed(&self) -> Option<&Listed> {

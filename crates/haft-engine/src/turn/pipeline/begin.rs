@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use haft_tool::{Cx, Fault, FaultKind, Refusal};
 
-use super::{CallCx, Prepared};
+use super::{CallCx, Prepared, preview::preview};
 use crate::{
-    policy::{self, Decision, Permit, Question, Settled},
+    policy::{self, Asking, Decision, Permit, Question, Settled},
     turn::{Before, Event},
 };
 
@@ -34,13 +34,20 @@ async fn tell(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Resu
     let facts = cx.facts(&session, prepared, permit.decision());
     for hook in cx.session.engine().hooks() {
         if let Before::Block(reason) = hook.before(facts).await {
-            return Err(Fault::denied(Refusal::Hook, format!("a hook refused this call: {reason}")));
+            return Err(Fault::denied(
+                Refusal::Hook,
+                format!("A hook refused this call: {}", on_one_line(&reason)),
+            ));
         }
     }
     match cx.session.engine().journal() {
         Some(journal) => journal.started(facts).await.map_err(unrecorded),
         None => Ok(()),
     }
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.
@@ -71,10 +78,21 @@ async fn ask(
     tool_cx: &Cx,
     decision: Decision,
 ) -> Result<Permit, Box<policy::Refused>> {
-    let (session, description) = (cx.session.facts(), prepared.describe());
-    let question = Question { call: cx.facts(&session, prepared, &decision), description: &description };
-    let (grants, asker) = (cx.session.grants(), cx.session.engine().asker());
-    policy::ask(question, &cx.session.request(prepared), grants, asker, tool_cx.token()).await
+    let (session, description, said) = (cx.session.facts(), prepared.describe(), prepared.said());
+    let (engine, rules) = (cx.session.engine(), cx.session.policy());
+    let asking = Asking {
+        policy: &rules,
+        grants: cx.session.grants(),
+        classifier: engine.classifier(),
+        record: cx.session.judgements(),
+        said: said.as_deref(),
+        asker: engine.asker(),
+        preview: &|| Box::pin(preview(prepared, tool_cx)),
+        keeper: engine.keeper(),
+        add: &|rules| cx.session.add_rules(rules),
+    };
+    let question = Question::new(cx.facts(&session, prepared, &decision), &description);
+    policy::ask(question, &cx.session.request(prepared), &asking, tool_cx.token()).await
 }
 
 async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy::Refused) -> Fault {

@@ -104,7 +104,7 @@ impl Refusal {
             }
             Refusal::NobodyThere => "Go on without it, or tell the user what you need and why.",
             Refusal::Sandbox => {
-                "Do it inside the workspace and without the network, or tell the user what it would have to reach."
+                "Go on without it, or tell the user what you need to run and that the sandbox is in the way."
             }
             Refusal::Boundary => {
                 "Name what you need in the call itself, so that it can be permitted, or go on without it."

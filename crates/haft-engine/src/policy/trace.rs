@@ -89,6 +89,7 @@ impl Decision {
     /// that would have to be asked, this is the fault for the case that nobody is there.
     pub fn fault(&self, request: &Request<'_>) -> Fault {
         let because = self.trace.because();
+        let why = self.trace.rule_reason().map_or_else(String::new, said_beside);
         let (refusal, first, second) = match (self.refusal, self.trace.decided.finding.cause) {
             (Some(Refusal::Role), _) => {
                 (Refusal::Role, format!("Not permitted to this caller: {because}."), ELSEWHERE)
@@ -104,17 +105,18 @@ impl Decision {
                 PLAN,
             ),
             (Some(Refusal::Rule), _) => {
-                let why = self.trace.rule_reason().map_or_else(String::new, said_beside);
                 (Refusal::Rule, format!("Denied by a rule: {because}.{why}"), ELSEWHERE)
             }
             (Some(refusal), _) => (
                 refusal,
-                format!("Refused because dont-ask mode asks nobody, and this would be asked: {because}."),
+                format!(
+                    "Refused because dont-ask mode asks nobody, and this would be asked: {because}.{why}"
+                ),
                 "",
             ),
             (None, _) => (
                 Refusal::NobodyThere,
-                format!("Nobody is there to be asked, and this must be asked: {because}."),
+                format!("Nobody is there to be asked, and this must be asked: {because}.{why}"),
                 "",
             ),
         };

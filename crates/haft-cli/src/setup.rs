@@ -16,9 +16,11 @@ use crate::{
     cli::Options,
     exit::usage,
     memory,
-    out::Talk,
+    out::{self, Talk},
+    pins::FilePins,
     place::{self, Place},
-    settings::{self, Settings},
+    settings::{self, Document, Settings},
+    trust::{self, Brought},
 };
 
 /// What was asked for, read and found.
@@ -35,24 +37,25 @@ impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
         let talk = Talk::new(options.verbose && !options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
-        let settings = Settings::read(options.config.as_deref())?;
-        let mode = options.mode.or(settings.mode).unwrap_or_default();
+        let brought = trust::look(&place.workspace);
+        let documents = if brought.counts(options.trust)? { brought.documents()? } else { warn(&options, &brought) };
+        let settings = Settings::read(options.config.as_deref(), &documents)?;
+        let mode = settings.mode_for(options.mode)?;
         if mode == Mode::Bypass && !options.unsandboxed {
             return Err(usage(BYPASS));
         }
-        if options.unsandboxed && settings.sandbox.required == Some(true) {
+        if options.unsandboxed && (settings.fixed.sandboxed || settings.sandbox.required == Some(true)) {
             return Err(usage(REQUIRED));
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
-        if let Some(untrusted) = place.untrusted_settings() {
-            talk.detail(|| format!("{} is not read: it is not trusted yet", untrusted.display()));
-        }
+        settings.notes.iter().for_each(|note| talk.detail(|| note.to_string()));
         Ok(Setup { options, place, talk, mode, settings })
     }
 
     /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
+        let builder = builder.pins(FilePins::open()?);
         let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
         build(builder)
     }
@@ -61,8 +64,8 @@ impl Setup {
     pub(crate) fn idle_engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder();
         build(match self.results() {
-            Ok(results) => builder.results(results),
-            // Where there is no place for results, there is none that could be read.
+            Ok(results) => builder.results(results).pins(FilePins::open()?),
+            // Where there is no place for results and pins, there are none that could be read.
             Err(_) => builder,
         })
     }
@@ -96,7 +99,13 @@ impl Setup {
     fn sandbox(&self) -> haft_engine::Sandbox {
         let settings::Sandbox { enabled, required, write, deny_read, hosts } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
-        haft_engine::Sandbox { enabled, required: required.unwrap_or(false), write, deny_read, hosts }
+        haft_engine::Sandbox {
+            enabled,
+            required: required.unwrap_or(false),
+            write: write.unwrap_or_default(),
+            deny_read,
+            hosts: hosts.unwrap_or_default(),
+        }
     }
 
     fn results(&self) -> anyhow::Result<FileStore> {
@@ -153,13 +162,20 @@ impl Setup {
             cwd: Some(self.place.cwd.clone()),
             home: self.place.home.clone(),
             mode: self.mode,
-            caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
-            rules: self.settings.rules.clone().and(self.flag_rules()),
-            model: None,
-            agent: None,
+            caller: self.caller(),
+            rules: self.settings.rules.clone().and(self.settings.admit(self.flag_rules())),
+            model: self.options.model.clone(),
+            agent: self.options.agent.clone(),
             toolset: None,
             memory: Memory::default(),
         }
+    }
+
+    /// Whoever types at this machine owns what happens, unless they say what they come as.
+    fn caller(&self) -> Caller {
+        let given = &self.options.role;
+        let roles = if given.is_empty() { vec!["owner".to_owned()] } else { given.clone() };
+        Caller { user: Some(place::user()), roles, channel: Some("cli".to_owned()) }
     }
 
     fn flag_rules(&self) -> Rules {
@@ -167,6 +183,14 @@ impl Setup {
         let Options { allow, ask, deny, .. } = &self.options;
         Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
     }
+}
+
+/// Says that nothing of a workspace counts, and gives just that.
+fn warn(options: &Options, brought: &Brought) -> Vec<Document> {
+    if let Some(words) = brought.warning().filter(|_| !options.quiet) {
+        out::complain(&words);
+    }
+    Vec::new()
 }
 
 fn build(builder: EngineBuilder) -> anyhow::Result<Engine> {
@@ -186,5 +210,5 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox yet that would \
 confine it; say --unsandboxed as well if you mean it, or use another mode";
 
-const REQUIRED: &str = "the settings require a sandbox (sandbox.required), and --unsandboxed is against it; take one of \
-them away";
+const REQUIRED: &str = "the settings require a sandbox (sandbox.required, or sandbox.enabled of the managed ones), and \
+--unsandboxed is against it; take one of them away";

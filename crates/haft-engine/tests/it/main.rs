@@ -4,6 +4,7 @@ mod kit; //      what the tests share
 mod turns; //    how the calls of a turn run together
 mod limits; //   time-outs, interrupts, retries, panics
 mod inputs; //   what becomes of wrong names and arguments
+mod pins; //     tools of servers that change
 mod seams; //    hooks, journal, asker, kernel
 mod results; //  budgets and spilled results
 mod random; //   turns made by chance

@@ -126,7 +126,8 @@ impl Pins for FilePins {
     fn put(&self, server: &str, tool: &str, statement: &Statement) -> io::Result<Arc<Statement>> {
         self.change(|tools| {
             let first = || Pin { since: kept::now(), accepted: Arc::new(statement.clone()), offered: None };
-            let pin = tools.entry(server.to_owned()).or_default().entry(tool.to_owned()).or_insert_with(first);
+            let pin =
+                tools.entry(server.to_owned()).or_default().entry(tool.to_owned()).or_insert_with(first);
             Arc::clone(&pin.accepted)
         })
     }
@@ -136,7 +137,8 @@ impl Pins for FilePins {
             Some(offered) => offered != statement,
             None => *pin.accepted != *statement,
         };
-        let known = self.state().tools.get(server).and_then(|tools| tools.get(tool)).is_some_and(|pin| !is_news(pin));
+        let known =
+            self.state().tools.get(server).and_then(|tools| tools.get(tool)).is_some_and(|pin| !is_news(pin));
         if known {
             return;
         }
@@ -158,6 +160,8 @@ impl Pins for FilePins {
 
 #[cfg(test)]
 mod tests {
+    use haft_engine::pool::{LiveSource, PoolBuilder, PoolView};
+    use haft_tool::{Reply, Spec, ToolBuilder};
     use serde_json::json;
 
     use super::*;
@@ -200,6 +204,25 @@ mod tests {
         assert_eq!(offered(), Some(saying("b")));
         pins.note("s", "x", &saying("a"));
         assert_eq!(offered(), None);
+    }
+
+    #[test]
+    fn a_pool_leaves_out_what_changed_and_notes_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let pins = Arc::new(FilePins::at(directory.path().join("pins.json")).unwrap());
+        let source = Arc::new(LiveSource::new("mcp:s").in_namespace("s"));
+        let mut builder = PoolBuilder::new([source.clone() as _]).pins(pins.clone());
+        let mut pool = |words: &'static str| {
+            let tool = ToolBuilder::<serde_json::Value>::of(Spec::new("x")).prompt(words).schema(json!({}));
+            source.replace_all([tool.call(|_, _| async { Ok(Reply::text("")) })]);
+            builder.snapshot(&PoolView::unrestricted())
+        };
+        let first = pool("a").find("mcp__s__x").unwrap().statement();
+        pins.put("s", "x", &first).unwrap();
+        assert_eq!(pool("b").len(), 0);
+        assert_eq!(pins.all()["s"]["x"].offered.as_ref().unwrap().description, "b");
+        assert_eq!(pool("a").len(), 1);
+        assert_eq!(pins.all()["s"]["x"].offered, None, "it says the old again");
     }
 
     #[test]

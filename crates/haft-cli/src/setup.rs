@@ -38,7 +38,8 @@ impl Setup {
         let talk = Talk::new(options.verbose && !options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
         let brought = trust::look(&place.workspace);
-        let documents = if brought.counts(options.trust)? { brought.documents()? } else { warn(&options, &brought) };
+        let documents =
+            if brought.counts(options.trust)? { brought.documents()? } else { warn(&options, &brought) };
         let settings = Settings::read(options.config.as_deref(), &documents)?;
         let mode = settings.mode_for(options.mode)?;
         if mode == Mode::Bypass && !options.unsandboxed {

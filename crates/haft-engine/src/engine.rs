@@ -14,7 +14,9 @@ use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
     policy::{Asker, Nobody, Rules},
-    pool::{DuplicateTool, Entry, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
+    pool::{
+        DuplicateTool, Entry, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets,
+    },
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Retry},

@@ -36,9 +36,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
-        out.lines(&format!("trust    {}", brought.warning().unwrap_or_else(|| brought.standing.word().to_owned())))?;
+        out.lines(&format!(
+            "trust    {}",
+            brought.warning().unwrap_or_else(|| brought.standing.word().to_owned())
+        ))?;
         for server in brought.servers()? {
-            out.lines(&format!("server   {}: {}", revealed_line(&server.name), readiness(&server, &brought)))?;
+            out.lines(&format!(
+                "server   {}: {}",
+                revealed_line(&server.name),
+                readiness(&server, &brought)
+            ))?;
         }
     }
     out.flush()?;

@@ -110,7 +110,8 @@ fn tools(place: &Place, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
         .tools(haft_tools::builtin_with(haft_tools::Options::default()))
         .build()
         .map_err(|err| anyhow::anyhow!("{err}"))?;
-    let session = engine.session(SessionOptions::at(&place.workspace)).map_err(|err| anyhow::anyhow!("{err}"))?;
+    let session =
+        engine.session(SessionOptions::at(&place.workspace)).map_err(|err| anyhow::anyhow!("{err}"))?;
     findings.extend(lint_pool(&session.pool()).iter().map(|finding| Finding::advice("tools", finding)));
     Ok(())
 }

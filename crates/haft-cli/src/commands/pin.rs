@@ -145,7 +145,8 @@ fn remove(pins: &FilePins, name: &str) -> anyhow::Result<Said> {
 }
 
 fn find<'a>(all: &'a ByName, name: &str) -> anyhow::Result<(&'a str, &'a Pin)> {
-    let mut each = all.iter().flat_map(|(server, tools)| tools.values().map(move |pin| (server.as_str(), pin)));
+    let mut each =
+        all.iter().flat_map(|(server, tools)| tools.values().map(move |pin| (server.as_str(), pin)));
     each.find(|(_, pin)| pin.accepted.name == name).ok_or_else(|| {
         let names = all.values().flat_map(|tools| tools.values()).map(|pin| pin.accepted.name.as_str());
         let advice = match haft_schema::nearest(name, names) {

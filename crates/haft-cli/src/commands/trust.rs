@@ -133,10 +133,9 @@ fn say(
 
 fn told(brought: &Brought) -> Value {
     let changes = brought.changes();
-    let change = |path: &str| changes.iter().find(|(changed, _)| changed == path).map(|(_, change)| change.word());
-    let file = |file: &crate::trust::Content| {
-        json!({ "path": file.path, "sha256": file.hash(), "bytes": file.bytes.len(), "change": change(&file.path) })
-    };
+    let change =
+        |path: &str| changes.iter().find(|(changed, _)| changed == path).map(|(_, change)| change.word());
+    let file = |file: &crate::trust::Content| json!({ "path": file.path, "sha256": file.hash(), "bytes": file.bytes.len(), "change": change(&file.path) });
     let gone = changes.iter().filter(|(path, _)| brought.bundle.find(path).is_none());
     let gone = gone.map(|(path, change)| json!({ "path": path, "change": change.word() }));
     let why = match &brought.standing {
@@ -179,7 +178,11 @@ fn list(options: &Options, out: &mut Out) -> anyhow::Result<Exit> {
         match trusted {
             Ok(trusted) => {
                 let state = trust::look(&trusted.workspace).standing;
-                rows.push([trusted.workspace.display().to_string(), state.word().to_owned(), kept::day(trusted.since)]);
+                rows.push([
+                    trusted.workspace.display().to_string(),
+                    state.word().to_owned(),
+                    kept::day(trusted.since),
+                ]);
             }
             Err(why) => out::complain(&why),
         }

@@ -132,7 +132,8 @@ impl<'a> File<'a> {
             path.push(key.get_ref().to_string());
             match (step(path), value.get_ref()) {
                 // Rules and hooks are told by those who understand them.
-                (Step::Setting(_), _) if path.iter().any(|name| name == "permissions" || name == "hooks") => {}
+                (Step::Setting(_), _) if path.iter().any(|name| name == "permissions" || name == "hooks") => {
+                }
                 (Step::Setting(_), _) => {
                     let text = self.text.get(value.span()).unwrap_or_default().to_owned();
                     told.push(Told { key: path.join("."), text });
@@ -166,7 +167,11 @@ impl<'a> File<'a> {
         });
         Ok(Settings {
             mode: written.mode.map(|mode| self.mode(mode)).transpose()?,
-            forbid_modes: written.forbid_modes.into_iter().map(|mode| self.mode(mode)).collect::<Result<_, _>>()?,
+            forbid_modes: written
+                .forbid_modes
+                .into_iter()
+                .map(|mode| self.mode(mode))
+                .collect::<Result<_, _>>()?,
             rules,
             managed_rules_only: written.managed_rules_only.unwrap_or_default(),
             limits: written.limits,

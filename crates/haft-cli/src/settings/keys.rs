@@ -34,7 +34,8 @@ pub(super) enum FromWorkspace {
 
 use FromWorkspace::{Counts, Lower, Never, NewName, Only, StricterMode};
 
-const LAYER: &str = "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
+const LAYER: &str =
+    "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
 const REACH: &str = "a workspace does not widen what processes may touch";
 const MANAGED: &str = "it belongs to the managed settings";
 

@@ -120,6 +120,7 @@ impl Settings {
 
 fn outdone(rule: &Written) -> Option<Note> {
     let Origin::File { path, line } = &rule.origin else { return None };
-    let what = format!("allow rule `{}` does not count: the managed settings allow only their own", rule.text);
+    let what =
+        format!("allow rule `{}` does not count: the managed settings allow only their own", rule.text);
     Some(Note { path: path.clone(), line: *line, what })
 }

@@ -45,7 +45,8 @@ pub(crate) fn servers(document: &Document) -> anyhow::Result<Vec<McpServer>> {
     let wrong = |what: String| usage(format!("{}: {what}", document.path.display()));
     let root: Value = serde_json::from_str(&document.text).map_err(|err| wrong(err.to_string()))?;
     let Some(listed) = root.get("mcpServers") else { return Ok(Vec::new()) };
-    let listed = listed.as_object().ok_or_else(|| wrong("`mcpServers` is an object of servers by name".to_owned()))?;
+    let listed =
+        listed.as_object().ok_or_else(|| wrong("`mcpServers` is an object of servers by name".to_owned()))?;
     let read = |(name, value): (&String, &Value)| {
         server(name, value).map_err(|what| wrong(format!("server `{name}`: {what}")))
     };
@@ -60,7 +61,9 @@ fn server(name: &str, value: &Value) -> Result<McpServer, String> {
         (None | Some("http" | "streamable-http" | "streamableHttp"), false, true) => http(fields, false)?,
         (Some("sse"), _, true) => http(fields, true)?,
         (Some("http" | "streamable-http" | "streamableHttp"), _, true) => http(fields, false)?,
-        (Some(kind), ..) if !["stdio", "http", "sse", "streamable-http", "streamableHttp"].contains(&kind) => {
+        (Some(kind), ..)
+            if !["stdio", "http", "sse", "streamable-http", "streamableHttp"].contains(&kind) =>
+        {
             return Err(format!("there is no type `{kind}`; there are stdio, http and sse"));
         }
         _ => return Err("it has neither a `command` nor a `url`".to_owned()),
@@ -160,9 +163,18 @@ mod tests {
             ("[", ".mcp.json: EOF while parsing a list at line 1 column 1"),
             (r#"{"mcpServers":[]}"#, ".mcp.json: `mcpServers` is an object of servers by name"),
             (r#"{"mcpServers":{"x":{}}}"#, ".mcp.json: server `x`: it has neither a `command` nor a `url`"),
-            (r#"{"mcpServers":{"x":{"type":"ws","url":"u"}}}"#, ".mcp.json: server `x`: there is no type `ws`; there are stdio, http and sse"),
-            (r#"{"mcpServers":{"x":{"command":"c","args":[1]}}}"#, ".mcp.json: server `x`: `args` is a list of texts"),
-            (r#"{"mcpServers":{"x":{"command":"c","env":{"A":1}}}}"#, ".mcp.json: server `x`: `env` is an object of texts"),
+            (
+                r#"{"mcpServers":{"x":{"type":"ws","url":"u"}}}"#,
+                ".mcp.json: server `x`: there is no type `ws`; there are stdio, http and sse",
+            ),
+            (
+                r#"{"mcpServers":{"x":{"command":"c","args":[1]}}}"#,
+                ".mcp.json: server `x`: `args` is a list of texts",
+            ),
+            (
+                r#"{"mcpServers":{"x":{"command":"c","env":{"A":1}}}}"#,
+                ".mcp.json: server `x`: `env` is an object of texts",
+            ),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), expected);
         }

@@ -58,7 +58,10 @@ impl File<'_> {
         match value.get_ref() {
             DeValue::String(text) => Ok(Written::new(text.as_ref(), origin)),
             DeValue::Table(table) => self.rule_with_words(value, table, origin),
-            _ => Err(self.wrong(value.span(), "a rule is a text, or a table such as `{ rule = \"Bash\", reason = \"…\" }`")),
+            _ => Err(self.wrong(
+                value.span(),
+                "a rule is a text, or a table such as `{ rule = \"Bash\", reason = \"…\" }`",
+            )),
         }
     }
 
@@ -77,7 +80,10 @@ impl File<'_> {
             return Err(self.wrong(key.span(), format!("a rule has no `{word}`; {near}")));
         }
         let Some(text) = table.get("rule") else {
-            return Err(self.wrong(value.span(), "the rule itself is missing; write it as `rule = \"Bash(git push:*)\"`"));
+            return Err(self.wrong(
+                value.span(),
+                "the rule itself is missing; write it as `rule = \"Bash(git push:*)\"`",
+            ));
         };
         Ok(Written {
             reason: table.get("reason").map(|reason| self.text("reason", reason)).transpose()?,

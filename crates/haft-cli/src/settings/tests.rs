@@ -101,7 +101,10 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
         "mode = \"yolo\"",
         "haft.toml:1: there is no mode `yolo`; the modes are default, plan, accept-edits, auto, dont-ask, bypass",
     );
-    check_error("[limits]\nparallel = 0", "haft.toml:2: invalid value: integer `0`, expected a nonzero usize");
+    check_error(
+        "[limits]\nparallel = 0",
+        "haft.toml:2: invalid value: integer `0`, expected a nonzero usize",
+    );
     check_error(
         "[permissions]\ndeny = \"Bash\"",
         "haft.toml:2: `deny` is a list of rules, as in `deny = [\"Read(src/**)\"]`",
@@ -118,7 +121,10 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
         "permissions.deny = [{ reason = \"x\" }]",
         "haft.toml:1: the rule itself is missing; write it as `rule = \"Bash(git push:*)\"`",
     );
-    check_error("permissions.deny = [{ rule = \"A\", roles = 1 }]", "haft.toml:1: `roles` is a list of texts");
+    check_error(
+        "permissions.deny = [{ rule = \"A\", roles = 1 }]",
+        "haft.toml:1: `roles` is a list of texts",
+    );
     check_error(
         "[sandbox]\ndeny_read = [\"secrets\"]",
         "haft.toml:2: `secrets` is not absolute; begin it with `/` or `~/`",
@@ -135,7 +141,8 @@ fn managed_values_win_and_their_questions_are_firm() {
         Level::Managed,
         "mode = \"plan\"\nsandbox.enabled = true\nsandbox.write = []\npermissions.ask = [\"Bash\"]\nlimits.parallel = 2",
     );
-    let user = parse("mode = \"auto\"\nsandbox.enabled = false\nsandbox.write = [\"/x\"]\nlimits.parallel = 9");
+    let user =
+        parse("mode = \"auto\"\nsandbox.enabled = false\nsandbox.write = [\"/x\"]\nlimits.parallel = 9");
     let settings = user.unwrap().under(managed.unwrap());
     assert_eq!((settings.mode, settings.sandbox.enabled), (Some(Mode::Plan), Some(true)));
     assert_eq!((&settings.sandbox.write, settings.fixed.sandboxed), (&Some(Vec::new()), true));
@@ -162,7 +169,9 @@ fn where_only_managed_rules_allow_the_others_are_noted() {
 
 #[test]
 fn forbidden_modes_add_up() {
-    let both = parse("forbid_modes = [\"auto\"]").unwrap().under(at(Level::Managed, "forbid_modes = [\"bypass\"]").unwrap());
+    let both = parse("forbid_modes = [\"auto\"]")
+        .unwrap()
+        .under(at(Level::Managed, "forbid_modes = [\"bypass\"]").unwrap());
     for mode in [Mode::Auto, Mode::Bypass] {
         assert!(both.mode_for(Some(mode)).unwrap_err().to_string().contains("forbid the mode"), "{mode}");
     }
@@ -220,14 +229,20 @@ fn every_key_says_what_a_workspace_may_do_with_it() {
         if let Some(loose) = loose {
             let said = at(Level::Workspace, &format!("{key} = {loose}")).unwrap();
             assert_eq!(said.notes.len(), 1, "{key} = {loose}");
-            assert!(said.notes[0].to_string().starts_with(&format!("haft.toml:1: `{key}` does not count here: ")));
+            assert!(
+                said.notes[0].to_string().starts_with(&format!("haft.toml:1: `{key}` does not count here: "))
+            );
             let nothing = Settings { notes: said.notes.clone(), ..Settings::default() };
             assert_eq!(format!("{said:?}"), format!("{nothing:?}"), "{key} = {loose} has an effect");
         }
         if let Some(tight) = tight {
             let said = at(Level::Workspace, &format!("{key} = {tight}")).unwrap();
             assert_eq!(said.notes, [], "{key} = {tight}");
-            assert_ne!(format!("{said:?}"), format!("{:?}", Settings::default()), "{key} = {tight} has no effect");
+            assert_ne!(
+                format!("{said:?}"),
+                format!("{:?}", Settings::default()),
+                "{key} = {tight} has no effect"
+            );
         }
     }
 }

@@ -46,7 +46,9 @@ impl<'a> File<'a> {
             path.pop();
             match objection {
                 None => drop(table.insert(key, value)),
-                Some(why) => notes.push(self.note(key.span(), format!("`{name}` does not count here: {why}"))),
+                Some(why) => {
+                    notes.push(self.note(key.span(), format!("`{name}` does not count here: {why}")))
+                }
             }
         }
     }

@@ -13,7 +13,9 @@ pub(crate) fn unified(name: &str, old: &str, new: &str) -> String {
         return String::new();
     }
     let diff = TextDiff::configure().timeout(LONGEST).diff_lines(old, new);
-    let head = |side: &str, text: &str| if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}/{name}") };
+    let head = |side: &str, text: &str| {
+        if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}/{name}") }
+    };
     let text = diff.unified_diff().context_radius(3).header(&head("a", old), &head("b", new)).to_string();
     revealed(&text)
 }

@@ -94,7 +94,8 @@ pub(super) fn read_below(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>
 
 fn open_root(workspace: &Path) -> Result<OwnedFd, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    fs::open(workspace, flags, Mode::empty()).map_err(|err| format!("{} cannot be read: {err}", workspace.display()))
+    fs::open(workspace, flags, Mode::empty())
+        .map_err(|err| format!("{} cannot be read: {err}", workspace.display()))
 }
 
 struct Gathering {
@@ -115,7 +116,9 @@ impl Gathering {
             return Err(format!("{path} is larger than {MOST_BYTES_OF_ONE} bytes"));
         }
         if self.bytes > MOST_BYTES || self.bundle.files.len() == MOST_FILES {
-            return Err(format!("there are more than {MOST_FILES} files or {MOST_BYTES} bytes of settings, agents and skills"));
+            return Err(format!(
+                "there are more than {MOST_FILES} files or {MOST_BYTES} bytes of settings, agents and skills"
+            ));
         }
         self.bundle.files.push(Content { path: path.to_owned(), bytes });
         Ok(())
@@ -148,14 +151,19 @@ impl Gathering {
                 Err(err) => return Err(unreadable(path, &err.into())),
             };
             match kind {
-                FileType::Symlink => return Err(format!("{path} is a link, or behind one; put what it leads to in its place")),
+                FileType::Symlink => {
+                    return Err(format!(
+                        "{path} is a link, or behind one; put what it leads to in its place"
+                    ));
+                }
                 FileType::RegularFile | FileType::Directory => {}
                 // A device that a sandbox put there, a pipe: nothing that could be trusted, and opening it might wait.
                 _ => return Ok(None),
             }
             // Opened without following and without waiting, should it have been swapped just now.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            here = fs::openat(&here, name, flags, Mode::empty()).map_err(|err| unreadable(path, &err.into()))?;
+            here =
+                fs::openat(&here, name, flags, Mode::empty()).map_err(|err| unreadable(path, &err.into()))?;
             let opened = fs::fstat(&here).map_err(|err| unreadable(path, &err.into()))?;
             if FileType::from_raw_mode(opened.st_mode) != kind {
                 return Err(format!("{path} changed while it was read"));
@@ -212,7 +220,11 @@ mod tests {
         let hash = |files: &str| gather(Workspace::new(files).root()).unwrap().hash();
         let one = hash("-- haft.toml\na\n-- .mcp.json\nb\n");
         assert_eq!(one, hash("-- .mcp.json\nb\n-- haft.toml\na\n"));
-        for other in ["-- haft.toml\nb\n-- .mcp.json\na\n", "-- haft.toml\na\n", "-- .haft/haft.toml\na\n-- .mcp.json\nb\n"] {
+        for other in [
+            "-- haft.toml\nb\n-- .mcp.json\na\n",
+            "-- haft.toml\na\n",
+            "-- .haft/haft.toml\na\n-- .mcp.json\nb\n",
+        ] {
             assert_ne!(one, hash(other), "{other}");
         }
     }
@@ -232,7 +244,8 @@ mod tests {
     #[test]
     fn a_pipe_is_not_waited_for() {
         let tree = Workspace::new("-- a\nx\n");
-        fs::mknodat(fs::CWD, tree.root().join("haft.toml"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        fs::mknodat(fs::CWD, tree.root().join("haft.toml"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .unwrap();
         assert_eq!(paths(&tree), [""; 0]);
     }
 

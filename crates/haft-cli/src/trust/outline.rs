@@ -63,9 +63,7 @@ impl Outline {
     pub(crate) fn json(&self) -> Value {
         let rules = &self.settings.rules;
         let list = |rules: &[Written]| -> Vec<Value> {
-            let one = |rule: &Written| {
-                json!({ "rule": rule.text, "layer": rule.layer.to_string(), "at": rule.origin.to_string() })
-            };
+            let one = |rule: &Written| json!({ "rule": rule.text, "layer": rule.layer.to_string(), "at": rule.origin.to_string() });
             rules.iter().map(one).collect()
         };
         let ignored: Vec<String> = self.settings.notes.iter().map(ToString::to_string).collect();
@@ -138,11 +136,15 @@ fn handler(hook: &Value) -> String {
 fn server(server: &McpServer) -> String {
     let names = |what: &str, names: Vec<&String>| match names.as_slice() {
         [] => String::new(),
-        names => format!(" ({what} {})", names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ")),
+        names => {
+            format!(" ({what} {})", names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "))
+        }
     };
     match &server.transport {
         Transport::Stdio { command, args, env } => {
-            let quoted = |arg: &String| if arg.contains(char::is_whitespace) { format!("{arg:?}") } else { arg.clone() };
+            let quoted = |arg: &String| {
+                if arg.contains(char::is_whitespace) { format!("{arg:?}") } else { arg.clone() }
+            };
             let words: Vec<String> = [command].into_iter().chain(args).map(quoted).collect();
             format!("{}: {}{}", server.name, words.join(" "), names("env", env.keys().collect()))
         }
@@ -170,13 +172,21 @@ impl Brought {
         let mut text = String::new();
         for (path, change) in self.changes() {
             let bytes = |bundle: &super::gather::Bundle| bundle.find(&path).map(|file| file.bytes.clone());
-            let (old, new) = (bytes(&before.bundle).unwrap_or_default(), bytes(&self.bundle).unwrap_or_default());
+            let (old, new) =
+                (bytes(&before.bundle).unwrap_or_default(), bytes(&self.bundle).unwrap_or_default());
             match (str::from_utf8(&old), str::from_utf8(&new)) {
                 (Ok(old), Ok(new)) if change != Change::Changed || old != new => {
                     text.push_str(&unified(&path, old, new));
                 }
                 _ => {
-                    let _ = writeln!(text, "{}: {} and no text: {} bytes before, {} now", revealed_line(&path), change.word(), old.len(), new.len());
+                    let _ = writeln!(
+                        text,
+                        "{}: {} and no text: {} bytes before, {} now",
+                        revealed_line(&path),
+                        change.word(),
+                        old.len(),
+                        new.len()
+                    );
                 }
             }
         }

@@ -138,7 +138,10 @@ impl Brought {
             }
             Standing::Changed(_) => {
                 let each = |(path, change): (String, Change)| format!("{path} {}", change.word());
-                format!("changed since it was trusted ({})", few(&self.changes().into_iter().map(each).collect::<Vec<_>>()))
+                format!(
+                    "changed since it was trusted ({})",
+                    few(&self.changes().into_iter().map(each).collect::<Vec<_>>())
+                )
             }
             Standing::Unsure(why) => why.clone(),
         };

@@ -11,5 +11,9 @@ mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod explain; //   decisions without calls
 mod settings; //  files and options
+mod trust; //     what a workspace brings
+mod import; //    settings of another tool
+mod pin; //       tools of servers that changed
+mod lint; //      mistakes, all at once
 mod demo; //      the show
 mod sandbox; //   commands, confined

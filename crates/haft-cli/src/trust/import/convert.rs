@@ -66,7 +66,9 @@ pub(super) fn convert(list: List, text: &str) -> Converted {
 fn whole(list: List, tool: &str) -> Converted {
     match tool {
         "LS" => Near("List".to_owned(), "the tool has another name here"),
-        "MultiEdit" if list.may_widen() => Near("Edit".to_owned(), "there is no such tool here; every edit is meant"),
+        "MultiEdit" if list.may_widen() => {
+            Near("Edit".to_owned(), "there is no such tool here; every edit is meant")
+        }
         "MultiEdit" => Not("there is no such tool here, and `Edit` would allow more".to_owned()),
         "Read" if !list.may_widen() => Near(tool.to_owned(), "it also covers what commands read"),
         "Edit" if !list.may_widen() => Near(tool.to_owned(), "it also covers what commands write"),
@@ -85,7 +87,9 @@ fn everywhere(list: List, tool: &str) -> Converted {
 
 /// Tools of servers: a `*` may stand at the end only.
 fn of_server(list: List, name: &str) -> Converted {
-    let Some(star) = name.find('*').filter(|star| star + 1 < name.len()) else { return Same(name.to_owned()) };
+    let Some(star) = name.find('*').filter(|star| star + 1 < name.len()) else {
+        return Same(name.to_owned());
+    };
     let stem = &name[..star];
     if list.may_widen() && stem.len() > "mcp__".len() {
         return Near(format!("{stem}*"), "a `*` stands only at the end, so it covers more");
@@ -96,11 +100,12 @@ fn of_server(list: List, name: &str) -> Converted {
 fn with_pattern(list: List, tool: &str, pattern: &str) -> Converted {
     match tool {
         "Bash" => command(list, pattern),
-        "Read" | "Edit" | "Glob" | "Grep" | "LS" | "Write" | "MultiEdit" | "NotebookEdit" | "NotebookRead" => {
-            path(list, tool, pattern)
-        }
+        "Read" | "Edit" | "Glob" | "Grep" | "LS" | "Write" | "MultiEdit" | "NotebookEdit"
+        | "NotebookRead" => path(list, tool, pattern),
         "WebFetch" => Same(format!("WebFetch({pattern})")),
-        _ if list.may_widen() => Near(tool.to_owned(), "patterns of this tool are not known here, so it covers every call"),
+        _ if list.may_widen() => {
+            Near(tool.to_owned(), "patterns of this tool are not known here, so it covers every call")
+        }
         _ => Not("patterns of this tool are not known here".to_owned()),
     }
 }
@@ -124,12 +129,20 @@ fn command(list: List, pattern: &str) -> Converted {
 /// Commands with a `*` where ours have none.
 fn wildcard(list: List, pattern: &str) -> Converted {
     let before = pattern.split('*').next().unwrap_or_default();
-    let words = if before.ends_with(' ') { before.trim() } else { before.rsplit_once(' ').map_or("", |(words, _)| words.trim()) };
+    let words = if before.ends_with(' ') {
+        before.trim()
+    } else {
+        before.rsplit_once(' ').map_or("", |(words, _)| words.trim())
+    };
     let is_last = pattern.ends_with('*') && pattern.matches('*').count() == 1;
     match (list.may_widen(), is_last) {
-        (true, _) if !words.is_empty() => Near(format!("Bash({words}:*)"), "words are whole here, so it covers more"),
+        (true, _) if !words.is_empty() => {
+            Near(format!("Bash({words}:*)"), "words are whole here, so it covers more")
+        }
         (true, _) => Not("words are whole here; name the program, or deny `Bash`".to_owned()),
-        (false, true) => Near(format!("Bash({}:*)", before.trim()), "words are whole here, so it covers less"),
+        (false, true) => {
+            Near(format!("Bash({}:*)", before.trim()), "words are whole here, so it covers less")
+        }
         (false, false) => Not("a `*` among the words stands for nothing here".to_owned()),
     }
 }

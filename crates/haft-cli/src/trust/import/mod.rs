@@ -61,10 +61,14 @@ impl Imported {
     /// Writes it where there is none yet.
     pub(crate) fn write(&self, workspace: &Path) -> anyhow::Result<PathBuf> {
         if !self.is_whole() {
-            return Err(usage("nothing is written: a rule that forbids could not be said; write it by hand, from what is printed without --write"));
+            return Err(usage(
+                "nothing is written: a rule that forbids could not be said; write it by hand, from what is printed without --write",
+            ));
         }
         let path = workspace.join("haft.toml");
-        let wrong = |err: std::io::Error| usage(format!("{}: {err}; import without --write prints it", path.display()));
+        let wrong = |err: std::io::Error| {
+            usage(format!("{}: {err}; import without --write prints it", path.display()))
+        };
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(wrong)?;
         file.write_all(self.text.as_bytes()).map_err(wrong)?;
         Ok(path)
@@ -106,7 +110,9 @@ impl Gathered {
         for (key, value) in root {
             match key.as_str() {
                 "$schema" => {}
-                "permissions" => self.permissions(at, value.as_object().ok_or("`permissions` is an object")?)?,
+                "permissions" => {
+                    self.permissions(at, value.as_object().ok_or("`permissions` is an object")?)?
+                }
                 "hooks" if root.get("disableAllHooks") == Some(&Value::Bool(true)) => {
                     self.remark(at, "`hooks` are left out: `disableAllHooks` switches them off");
                 }
@@ -129,7 +135,9 @@ impl Gathered {
                 "additionalDirectories" => {
                     self.remark(at, format!("`additionalDirectories` {value} is left out: a workspace does not widen itself; allow them in your own settings, as `Read(//dir/**)`"));
                 }
-                other => self.remark(at, format!("`permissions.{other}` has no counterpart here and is left out")),
+                other => {
+                    self.remark(at, format!("`permissions.{other}` has no counterpart here and is left out"))
+                }
             }
         }
         Ok(())
@@ -257,7 +265,9 @@ mod tests {
 
     #[test]
     fn a_deny_that_cannot_be_said_stops_the_writing() {
-        let tree = Workspace::new("-- .claude/settings.json\n{ \"permissions\": { \"deny\": [\"Bash(* | sh)\"] } }\n");
+        let tree = Workspace::new(
+            "-- .claude/settings.json\n{ \"permissions\": { \"deny\": [\"Bash(* | sh)\"] } }\n",
+        );
         let made = import(tree.root()).unwrap();
         assert!(!made.is_whole());
         assert!(made.write(tree.root()).is_err() && !tree.root().join("haft.toml").exists());

@@ -50,7 +50,8 @@ fn inline(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) => {
             let said = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields: Vec<String> = said.map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect();
+            let fields: Vec<String> =
+                said.map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect();
             if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
         }
     }
@@ -64,7 +65,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        for one in [json!("a\"b\\c\n\t\u{1}é"), json!([1, 2.5, true]), json!({ "a b": ["x"], "c": {} }), json!([])] {
+        for one in
+            [json!("a\"b\\c\n\t\u{1}é"), json!([1, 2.5, true]), json!({ "a b": ["x"], "c": {} }), json!([])]
+        {
             let text = format!("x = {}", value(&one));
             let read: serde_json::Map<String, Value> = ::toml::from_str(&text).unwrap();
             assert_eq!(read["x"], one, "{text}");

@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
             "proc": support.processes,
         });
         let trust = brought.standing.word();
-        out.json(&json!({ "sandbox": sandbox, "trust": trust, "servers": servers_json(&brought)? }))?;
+        out.json(&json!({ "sandbox": sandbox, "trust": trust, "servers": servers_json(&brought) }))?;
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
@@ -40,22 +40,28 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
             "trust    {}",
             brought.warning().unwrap_or_else(|| brought.standing.word().to_owned())
         ))?;
-        for server in brought.servers()? {
-            out.lines(&format!(
-                "server   {}: {}",
-                revealed_line(&server.name),
-                readiness(&server, &brought)
-            ))?;
-        }
+        out.text(&server_lines(&brought))?;
     }
     out.flush()?;
     Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })
 }
 
-fn servers_json(brought: &Brought) -> anyhow::Result<Vec<serde_json::Value>> {
-    let servers = brought.servers()?;
+fn server_lines(brought: &Brought) -> String {
+    match brought.servers() {
+        Ok(servers) => {
+            let line = |server: &McpServer| {
+                format!("server   {}: {}\n", revealed_line(&server.name), readiness(server, brought))
+            };
+            servers.iter().map(line).collect()
+        }
+        Err(err) => format!("server   {}\n", revealed_line(&err.to_string())),
+    }
+}
+
+/// Null where the list cannot be read.
+fn servers_json(brought: &Brought) -> serde_json::Value {
     let one = |server: &McpServer| json!({ "name": server.name, "ready": readiness(server, brought) });
-    Ok(servers.iter().map(one).collect())
+    brought.servers().ok().map(|servers| servers.iter().map(one).collect::<Vec<_>>()).into()
 }
 
 /// What a server of `.mcp.json` lacks to be started, as far as that can be said without starting it.

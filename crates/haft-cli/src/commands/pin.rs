@@ -30,8 +30,8 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "\
-A tool of a server is pinned to what it says of itself when a call of it is first permitted. If it says something else
-later, that one tool is held back until you accept the change.
+A tool of a server is pinned to what it says of itself when a call of it is first permitted.
+If it says something else later, that one tool is held back until you accept the change.
 
 Examples:
   haft pin                                 all of them

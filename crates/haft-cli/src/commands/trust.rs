@@ -44,8 +44,9 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "\
-Nothing of a workspace counts before you have trusted it: not its haft.toml and .haft/, not its .mcp.json. Trust is for
-the content that you were shown; after any change you are shown the difference and asked again.
+Nothing of a workspace counts before you have trusted it: not its haft.toml and .haft/,
+not its .mcp.json. Trust is for the content that you were shown; after any change you are
+shown the difference and asked again.
 
 Examples:
   haft trust                     see what it would do, and say yes or no
@@ -53,8 +54,8 @@ Examples:
   haft trust --import --write    make a haft.toml from .claude/settings.json
   haft call Read '{\"file_path\":\"a\"}' --trust    for one run, in a script
 
-Exit: 0 trusted, or nothing to trust; 1 (--status) not trusted, (--import) something could not be said; 2 settings that
-cannot be used; 3 nobody said yes.";
+Exit: 0 trusted, or nothing to trust; 1 not trusted (--status), or something could not be
+said (--import); 2 settings that cannot be used; 3 nobody said yes.";
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let place = Place::find(options.cwd.as_deref())?;

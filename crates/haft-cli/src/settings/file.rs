@@ -18,7 +18,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Level, Limits, Note, Sandbox, Settings, WrittenHooks,
+    Bash, Level, Limits, Note, Sandbox, Settings,
     keys::{Step, step},
 };
 use crate::{exit::usage, place};
@@ -160,11 +160,6 @@ impl<'a> File<'a> {
         let rules = self.all_rules(table.get_ref(), level)?;
         self.check_level(table.get_ref(), level)?;
         let written = InFile::deserialize(Deserializer::from(table)).map_err(|err| self.refuse(&err))?;
-        let hooks = written.hooks.map(|value| WrittenHooks {
-            path: self.path.to_owned(),
-            level,
-            value: value.into(),
-        });
         Ok(Settings {
             mode: written.mode.map(|mode| self.mode(mode)).transpose()?,
             forbid_modes: written
@@ -180,7 +175,7 @@ impl<'a> File<'a> {
             data_reminder: written.read.data_reminder,
             sandbox: self.sandbox(written.sandbox)?,
             bash: written.bash,
-            hooks: hooks.into_iter().collect(),
+            hooks: written.hooks.map(Into::into).into_iter().collect(),
             ..Settings::default()
         })
     }

@@ -9,7 +9,7 @@ use crate::{exit::usage, place};
 
 /// Whose settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(super) enum Level {
     /// The administrator's: out of everybody else's reach.
     Managed,
     /// The user's.
@@ -50,7 +50,7 @@ pub(super) fn of_workspace(workspace: &[Document]) -> anyhow::Result<(Settings, 
 pub(crate) fn each_level(
     config: Option<&Path>,
     workspace: &[Document],
-) -> anyhow::Result<Vec<(Level, anyhow::Result<Settings>)>> {
+) -> anyhow::Result<Vec<anyhow::Result<Settings>>> {
     let mut below = Settings::default();
     let mut each = Vec::new();
     for (level, document) in documents(config, workspace)? {
@@ -58,7 +58,7 @@ pub(crate) fn each_level(
         if let (Ok(said), true) = (&said, level != Level::Managed) {
             below = below.and(said.clone());
         }
-        each.push((level, said));
+        each.push(said);
     }
     Ok(each)
 }

@@ -23,7 +23,8 @@ use haft_engine::policy::{Mode, Rules};
 use serde::Deserialize;
 
 pub(crate) use file::{Document, Told};
-pub(crate) use levels::{Level, each_level};
+use levels::Level;
+pub(crate) use levels::each_level;
 pub(crate) use mcp::{McpServer, Transport, expand, servers};
 
 use crate::exit::usage;
@@ -44,20 +45,12 @@ pub(crate) struct Settings {
     pub(crate) data_reminder: Option<bool>,
     pub(crate) sandbox: Sandbox,
     pub(crate) bash: Bash,
-    /// The tables `[hooks]`, in the order of the levels.
-    pub(crate) hooks: Vec<WrittenHooks>,
+    /// The tables `[hooks]` as they are written, in the order of the levels.
+    pub(crate) hooks: Vec<serde_json::Value>,
     /// What the managed settings fix.
     pub(crate) fixed: Fixed,
     /// What was written and does not count.
     pub(crate) notes: Vec<Note>,
-}
-
-/// A table `[hooks]`, as it is written, and where.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct WrittenHooks {
-    pub(crate) path: PathBuf,
-    pub(crate) level: Level,
-    pub(crate) value: serde_json::Value,
 }
 
 /// What options of the command line cannot change.

@@ -61,7 +61,7 @@ fn everything_can_be_set() {
     assert_eq!(settings.bash.background_after_s.map(NonZeroUsize::get), Some(30));
     assert_eq!((settings.sandbox.enabled, settings.sandbox.required), (None, Some(true)));
     assert_eq!(settings.sandbox.write, Some(vec!["/var/cache".into()]));
-    assert_eq!(settings.hooks[0].value["PreToolUse"][0]["hooks"][0]["command"], "check.sh");
+    assert_eq!(settings.hooks[0]["PreToolUse"][0]["hooks"][0]["command"], "check.sh");
     let told: Vec<String> = settings.rules.deny.iter().map(|rule| rule.origin.to_string()).collect();
     assert_eq!(told, ["haft.toml:7", "haft.toml:8"]);
     let curl = &settings.rules.deny[1];
@@ -244,6 +244,18 @@ fn every_key_says_what_a_workspace_may_do_with_it() {
                 "{key} = {tight} has no effect"
             );
         }
+    }
+}
+
+#[test]
+fn every_key_is_in_the_docs() {
+    let docs = include_str!("../../../../docs/settings.md");
+    for key in KEYS {
+        assert!(
+            docs.contains(&format!("| `{}` |", key.path)),
+            "docs/settings.md has no line for `{}`",
+            key.path
+        );
     }
 }
 

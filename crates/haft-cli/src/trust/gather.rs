@@ -29,6 +29,8 @@ const MOST_FILES: usize = 1_000;
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_BYTES_OF_ONE: u64 = 1 << 20;
 const DEEPEST: usize = 16;
+/// Names that are looked at, directories and what is no file among them.
+const MOST_NAMES: usize = 10_000;
 
 /// All that a workspace brings, sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,7 +76,8 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Reads it all, or says what makes that impossible.
 pub(super) fn gather(workspace: &Path) -> Result<Bundle, String> {
-    let mut gathering = Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0 };
+    let mut gathering =
+        Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0, names: 0 };
     for path in FILES {
         gathering.file(path)?;
     }
@@ -87,7 +90,8 @@ pub(super) fn gather(workspace: &Path) -> Result<Bundle, String> {
 
 /// One file below a directory, read under the same conditions.
 pub(super) fn read_below(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
-    let mut gathering = Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0 };
+    let mut gathering =
+        Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0, names: 0 };
     gathering.file(path)?;
     Ok(gathering.bundle.files.pop().map(|content| content.bytes))
 }
@@ -102,6 +106,7 @@ struct Gathering {
     root: OwnedFd,
     bundle: Bundle,
     bytes: u64,
+    names: usize,
 }
 
 impl Gathering {
@@ -129,7 +134,12 @@ impl Gathering {
             return Err(format!("{path} is nested deeper than {DEEPEST} directories"));
         }
         let Some((directory, FileType::Directory)) = self.open(path)? else { return Ok(()) };
-        for name in names(directory).map_err(|err| unreadable(path, &err))? {
+        let names = names(directory).map_err(|err| unreadable(path, &err))?;
+        self.names += names.len();
+        if self.names > MOST_NAMES {
+            return Err(format!("there are more than {MOST_NAMES} names in agents and skills"));
+        }
+        for name in names {
             let name = name.ok_or_else(|| format!("a name in {path} is not UTF-8"))?;
             let below = format!("{path}/{name}");
             match self.open(&below)? {
@@ -173,10 +183,10 @@ impl Gathering {
     }
 }
 
-/// The names in a directory, sorted; `None` for one that is no text. More than can be read are not listed.
+/// The names in a directory, sorted; `None` for one that is no text. One more than may be says that there are too many.
 fn names(directory: OwnedFd) -> io::Result<Vec<Option<String>>> {
     let mut names = Vec::new();
-    for entry in Dir::new(directory)?.take(MOST_FILES + 3) {
+    for entry in Dir::new(directory)?.take(MOST_NAMES + 3) {
         let entry = entry?;
         match entry.file_name().to_str() {
             Ok("." | "..") => {}
@@ -247,6 +257,16 @@ mod tests {
         fs::mknodat(fs::CWD, tree.root().join("haft.toml"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .unwrap();
         assert_eq!(paths(&tree), [""; 0]);
+    }
+
+    #[test]
+    fn too_many_names_are_refused_also_if_they_are_no_files() {
+        let tree = Workspace::new("-- .haft/skills/a\nx\n");
+        for name in 0..MOST_NAMES {
+            std::fs::create_dir(tree.root().join(format!(".haft/skills/{name:05}"))).unwrap();
+        }
+        let refused = gather(tree.root()).unwrap_err();
+        assert_eq!(refused, "there are more than 10000 names in agents and skills");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Outline {
         }
         lines.extend(self.values.iter().map(|told| ("sets", format!("{} = {}", told.key, told.text))));
         for hooks in &self.settings.hooks {
-            lines.extend(hook_lines(&hooks.value).into_iter().map(|line| ("hook", line)));
+            lines.extend(hook_lines(hooks).into_iter().map(|line| ("hook", line)));
         }
         lines.extend(self.servers.iter().map(|server| ("server", self::server(server))));
         lines.extend(self.others.iter().map(|(path, bytes)| ("file", format!("{path} ({bytes} bytes)"))));
@@ -70,7 +70,7 @@ impl Outline {
         json!({
             "rules": { "allow": list(&rules.allow), "ask": list(&rules.ask), "deny": list(&rules.deny) },
             "values": self.values.iter().map(|told| json!({ "key": told.key, "value": told.text })).collect::<Vec<_>>(),
-            "hooks": self.settings.hooks.iter().flat_map(|hooks| hook_lines(&hooks.value)).collect::<Vec<_>>(),
+            "hooks": self.settings.hooks.iter().flat_map(hook_lines).collect::<Vec<_>>(),
             "servers": self.servers.iter().map(server_json).collect::<Vec<_>>(),
             "files": self.others.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes })).collect::<Vec<_>>(),
             "ignored": ignored,
@@ -118,7 +118,7 @@ fn hook_lines(hooks: &Value) -> Vec<String> {
             let head = format!("{event} {}", matcher.unwrap_or("*"));
             match group.get("hooks").and_then(Value::as_array) {
                 Some(hooks) => lines.extend(hooks.iter().map(|hook| format!("{head}: {}", handler(hook)))),
-                None => lines.push(format!("{head}: {group}")),
+                None => lines.push(format!("{head}: {}", handler(group))),
             }
         }
     }

@@ -10,6 +10,9 @@ mod exit; //      what the exit code says
 mod settings; //  what the settings files say
 mod place; //     where: directory, workspace, home, state
 mod secrets; //   what must not be shown
+mod kept; //      files of the state directory
+mod trust; //     whether what a workspace brings counts
+mod pins; //      what tools of servers said when they were first permitted
 mod setup; //     from all of these to an engine and a session
 mod ask; //       the person at the terminal: what is shown, what an answer is
 mod tty; //       that terminal

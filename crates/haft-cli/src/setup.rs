@@ -18,10 +18,12 @@ use crate::{
     exit::usage,
     keep::SettingsFile,
     memory,
-    out::Talk,
+    out::{self, Talk},
+    pins::FilePins,
     place::{self, Place},
     secrets::redactor,
-    settings::{self, Settings},
+    settings::{self, Document, Settings},
+    trust::{self, Brought},
 };
 
 /// What was asked for, read and found.
@@ -40,15 +42,16 @@ impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
         let talk = Talk::new(options.verbose && !options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
-        let settings = Settings::read(options.config.as_deref())?;
-        let mode = options.mode.or(settings.mode).unwrap_or_default();
-        if options.unsandboxed && settings.sandbox.required == Some(true) {
+        let brought = trust::look(&place.workspace);
+        let documents =
+            if brought.counts(options.trust)? { brought.documents()? } else { warn(&options, &brought) };
+        let settings = Settings::read(options.config.as_deref(), &documents)?;
+        let mode = settings.mode_for(options.mode)?;
+        if options.unsandboxed && (settings.fixed.sandboxed || settings.sandbox.required == Some(true)) {
             return Err(usage(REQUIRED));
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
-        if let Some(untrusted) = place.untrusted_settings() {
-            talk.detail(|| format!("{} is not read: it is not trusted yet", untrusted.display()));
-        }
+        settings.notes.iter().for_each(|note| talk.detail(|| note.to_string()));
         let mut setup = Setup { options, place, talk, mode, settings, confinement: None };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
@@ -78,7 +81,8 @@ impl Setup {
     /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
-        build(self.with_person(builder.classifier(self.classifier())))
+        let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
+        build(self.with_person(builder))
     }
 
     fn with_person(&self, builder: EngineBuilder) -> EngineBuilder {
@@ -102,8 +106,8 @@ impl Setup {
     pub(crate) fn idle_engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder();
         build(match self.results() {
-            Ok(results) => builder.results(results),
-            // Where there is no place for results, there is none that could be read.
+            Ok(results) => builder.results(results).pins(FilePins::open()?),
+            // Where there is no place for results and pins, there are none that could be read.
             Err(_) => builder,
         })
     }
@@ -150,8 +154,13 @@ impl Setup {
         // Whoever lets everything run because it is confined does not want it to run otherwise.
         let rests_on_it =
             self.mode == Mode::Bypass && self.confinement.as_ref().is_some_and(Level::is_complete);
-        let required = required.unwrap_or(false) || rests_on_it;
-        haft_engine::Sandbox { enabled, required, write, deny_read, hosts }
+        haft_engine::Sandbox {
+            enabled,
+            required: required.unwrap_or(false) || rests_on_it,
+            write: write.unwrap_or_default(),
+            deny_read,
+            hosts: hosts.unwrap_or_default(),
+        }
     }
 
     fn results(&self) -> anyhow::Result<FileStore> {
@@ -208,13 +217,20 @@ impl Setup {
             cwd: Some(self.place.cwd.clone()),
             home: self.place.home.clone(),
             mode: self.mode,
-            caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
-            rules: self.settings.rules.clone().and(self.flag_rules()),
-            model: None,
-            agent: None,
+            caller: self.caller(),
+            rules: self.settings.rules.clone().and(self.settings.admit(self.flag_rules())),
+            model: self.options.model.clone(),
+            agent: self.options.agent.clone(),
             toolset: None,
             memory: Memory::default(),
         }
+    }
+
+    /// Whoever types at this machine owns what happens, unless they say what they come as.
+    fn caller(&self) -> Caller {
+        let given = &self.options.role;
+        let roles = if given.is_empty() { vec!["owner".to_owned()] } else { given.clone() };
+        Caller { user: Some(place::user()), roles, channel: Some("cli".to_owned()) }
     }
 
     fn flag_rules(&self) -> Rules {
@@ -222,6 +238,14 @@ impl Setup {
         let Options { allow, ask, deny, .. } = &self.options;
         Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
     }
+}
+
+/// Says that nothing of a workspace counts, and gives just that.
+fn warn(options: &Options, brought: &Brought) -> Vec<Document> {
+    if let Some(words) = brought.warning().filter(|_| !options.quiet) {
+        out::complain(&words);
+    }
+    Vec::new()
 }
 
 fn build(builder: EngineBuilder) -> anyhow::Result<Engine> {
@@ -241,5 +265,5 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \
 confine it (`haft doctor` says why); say --unsandboxed as well if you mean it, or use another mode";
 
-const REQUIRED: &str = "the settings require a sandbox (sandbox.required), and --unsandboxed is against it; take one of \
-them away";
+const REQUIRED: &str = "the settings require a sandbox (sandbox.required, or sandbox.enabled of the managed ones), and \
+--unsandboxed is against it; take one of them away";

@@ -15,7 +15,9 @@ use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
     policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
-    pool::{DuplicateTool, Entry, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
+    pool::{
+        DuplicateTool, Entry, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets,
+    },
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Retry},
@@ -39,6 +41,7 @@ struct Inner {
     results: Arc<dyn ResultStore>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
+    pins: Option<Arc<dyn Pins>>,
     /// Cleaning up after the dead is done once, when the first session begins.
     cleaned: Once,
     settings: Settings,
@@ -122,6 +125,7 @@ impl Engine {
             results: None,
             redactor: None,
             ledger: Ledger::default(),
+            pins: None,
             settings: Settings::default(),
         }
     }
@@ -193,6 +197,10 @@ impl Engine {
         &self.0.ledger
     }
 
+    pub(crate) fn pins(&self) -> Option<&Arc<dyn Pins>> {
+        self.0.pins.as_ref()
+    }
+
     pub(crate) fn clean_up(&self) {
         self.0.cleaned.call_once(|| self.0.ledger.sweep());
     }
@@ -257,6 +265,7 @@ pub struct EngineBuilder {
     results: Option<Arc<dyn ResultStore>>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
+    pins: Option<Arc<dyn Pins>>,
     settings: Settings,
 }
 
@@ -362,6 +371,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Who remembers what tools of servers said of themselves when they were first permitted. One that says something
+    /// else later is held back until somebody accepts it. Without it, every change is taken as it comes.
+    pub fn pins(mut self, pins: impl Pins + 'static) -> EngineBuilder {
+        self.pins = Some(Arc::new(pins));
+        self
+    }
+
     /// Changes the figures: `.settings(|settings| settings.parallel = 4)`.
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> EngineBuilder {
         change(&mut self.settings);
@@ -385,7 +401,10 @@ impl EngineBuilder {
         let results = self
             .results
             .unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
-        let mut pools = self.gates;
+        let mut pools = match &self.pins {
+            Some(pins) => self.gates.pins(pins.clone()),
+            None => self.gates,
+        };
         sources.into_iter().for_each(|source| pools.add(source));
         Ok(Engine(Arc::new(Inner {
             pools: Mutex::new(pools),
@@ -400,6 +419,7 @@ impl EngineBuilder {
             results,
             redactor: self.redactor,
             ledger: self.ledger,
+            pins: self.pins,
             cleaned: Once::new(),
             settings: self.settings,
         })))

@@ -15,6 +15,10 @@ mod tools; //     the listing
 mod explain; //   decisions without calls
 mod redact; //    secrets, taken out
 mod settings; //  files and options
+mod trust; //     what a workspace brings
+mod import; //    settings of another tool
+mod pin; //       tools of servers that changed
+mod lint; //      mistakes, all at once
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show

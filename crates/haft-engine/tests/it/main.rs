@@ -7,6 +7,7 @@ mod inputs; //   what becomes of wrong names and arguments
 mod asking; //   questions and answers, and modes
 mod refusals; // what a model reads when it may not
 mod judge; //    a model in the person's place
+mod pins; //     tools of servers that change
 mod seams; //    hooks, journal, asker, kernel
 mod secrets; //  what must not come out
 mod results; //  budgets and spilled results

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_tool::{Cx, Fault, FaultKind, Refusal};
 
-use super::{CallCx, Prepared, preview::preview};
+use super::{CallCx, Prepared, pinned, preview::preview};
 use crate::{
     policy::{self, Asking, Decision, Permit, Question, Settled},
     turn::{Before, Event},
@@ -15,6 +15,9 @@ use crate::{
 /// Permission, hooks, and the journal's "started".
 pub(crate) async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
     let permit = permit(cx, prepared, tool_cx).await?;
+    if prepared.entry.is_external() {
+        Box::pin(pinned::pin(cx, prepared.entry)).await?;
+    }
     if cx.is_watched() {
         Box::pin(tell(cx, prepared, &permit)).await?;
     }

@@ -9,6 +9,7 @@ mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
 mod preview; //    and what whoever is asked gets to see
+mod pinned; //     and does its tool still say what it said
 mod execute; //  6 the call itself
 mod retry; //      and again
 mod finish; //   7, 8 who must know after, and what goes back

@@ -154,7 +154,9 @@ impl Policy {
         ];
         let mut findings = stages.into_iter().flatten();
         let decided = findings.next().expect("the last stage always answers");
-        Decision::new(self, request, decided, findings.next(), survey.cascade)
+        // What would have decided otherwise is something else, not the same rule seen from another side.
+        let otherwise = findings.find(|finding| finding.rule().is_none() || finding.rule() != decided.rule());
+        Decision::new(self, request, decided, otherwise, survey.cascade)
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::Document;
-use crate::exit::usage;
+use crate::{draw::plain_line, exit::usage};
 
 /// A server that could be started or reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl McpServer {
 
 /// The servers that a file lists.
 pub(crate) fn servers(document: &Document) -> anyhow::Result<Vec<McpServer>> {
-    let wrong = |what: String| usage(format!("{}: {what}", document.path.display()));
+    let wrong = |what: String| usage(format!("{}: {}", document.path.display(), plain_line(what)));
     let root: Value = serde_json::from_str(&document.text).map_err(|err| wrong(err.to_string()))?;
     let Some(listed) = root.get("mcpServers") else { return Ok(Vec::new()) };
     let listed =

@@ -57,6 +57,19 @@ fn managed_settings_cannot_be_loosened() {
 
 #[test]
 #[cfg_attr(not(debug_assertions), ignore = "a release build reads /etc/haft/haft.toml and nothing else")]
+fn what_is_managed_to_be_asked_no_other_layer_allows() {
+    let place = Place::new(
+        "-- managed.toml\npermissions.ask = [\"Read(a.txt)\"]\n-- config/haft/haft.toml\n\
+         models.\"*\".permissions.allow = [\"Read(a.txt)\"]\n-- project/a.txt\nx\n",
+    );
+    managed(&place, &[&READ[..], &["--model", "m"]].concat()).expect(3, "");
+    // The same question of the user is answered by the earlier layer.
+    let asking = [&READ[..], &["--model", "m", "--ask", "Read(a.txt)"]].concat();
+    place.haft(&asking).expect(0, "");
+}
+
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "a release build reads /etc/haft/haft.toml and nothing else")]
 fn managed_settings_that_cannot_be_read_stop_everything() {
     let place = Place::new("-- managed.toml\ndenny = []\n-- project/a.txt\nx\n");
     managed(&place, &READ).expect(2, "managed.toml:1: there is no setting `denny`");

@@ -101,6 +101,14 @@ fn what_does_not_show_is_written_out() {
 }
 
 #[test]
+fn mistakes_of_a_stranger_cannot_move_the_cursor() {
+    let place = Place::new("");
+    write(&place, "project/haft.toml", "\"\\u001b[2J\\nhaft: all is well\" = 1\n");
+    let ran = place.haft(&["trust"]).expect(2, "there is no setting");
+    assert!(!ran.err.contains('\u{1b}') && ran.err.lines().count() == 1, "{ran:?}");
+}
+
+#[test]
 fn a_changed_a_new_or_a_vanished_file_ends_trust_and_the_difference_is_shown() {
     let place = Place::new(DENYING);
     place.haft(&["trust", "--yes"]).expect(0, "");

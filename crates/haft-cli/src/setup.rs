@@ -50,6 +50,9 @@ impl Setup {
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
         settings.notes.iter().for_each(|note| talk.detail(|| note.to_string()));
+        if settings.managed_rules_only && !options.allow.is_empty() {
+            talk.detail(|| "--allow does not count: the managed settings allow only their own".to_owned());
+        }
         Ok(Setup { options, place, talk, mode, settings })
     }
 

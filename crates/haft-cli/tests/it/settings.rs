@@ -52,6 +52,7 @@ fn managed_settings_cannot_be_loosened() {
     }
     managed(&place, &[&READ[..], &["-v"]].concat())
         .expect(3, "haft.toml:1: allow rule `Read` does not count");
+    managed(&place, &[&READ[..], &["-v", "--allow", "Read"]].concat()).expect(3, "--allow does not count");
     place.haft(&READ).expect(0, "");
 }
 

@@ -232,3 +232,24 @@ fn where_there_is_nothing_to_trust_nothing_is_said() {
     );
     assert_eq!(place.haft(&["trust", "--status", "--json"]).expect(0, "").json()["state"], "nothing");
 }
+
+#[test]
+fn the_doctor_says_what_servers_lack() {
+    let place = Place::new(
+        "-- project/.mcp.json\n{\"mcpServers\":{\"a\":{\"command\":\"${TOOL:-x}\"},\"b\":{\"url\":\"https://x/${MISSING}\"}}}\n",
+    );
+    let servers = || place.haft(&["doctor"]).out;
+    assert!(
+        servers().contains("server   a: does not count: the workspace is not trusted\n"),
+        "{}",
+        servers()
+    );
+    place.haft(&["trust", "--yes"]).expect(0, "");
+    assert!(servers().contains("server   a: listed") && servers().contains("server   b: MISSING is not set"));
+    write(&place, "project/.mcp.json", "{");
+    assert!(
+        servers().contains("server   ") && servers().contains(".mcp.json: EOF while parsing"),
+        "{}",
+        servers()
+    );
+}

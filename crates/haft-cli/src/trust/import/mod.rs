@@ -150,7 +150,8 @@ impl Gathered {
             match convert(list, rule) {
                 Converted::Same(same) => self.rules.push((list, same, at)),
                 Converted::Near(near, why) => {
-                    self.remark(at, format!("{} rule `{rule}` becomes `{near}`: {why}", list.word()));
+                    let word = if near == rule { "stays" } else { "becomes" };
+                    self.remark(at, format!("{} rule `{rule}` {word} `{near}`: {why}", list.word()));
                     self.rules.push((list, near, at));
                 }
                 Converted::Not(why) => {

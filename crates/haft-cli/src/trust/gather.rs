@@ -158,32 +158,43 @@ impl Gathering {
         let mut here = self.root.try_clone().map_err(|err| unreadable(path, &err))?;
         let mut kind = FileType::Directory;
         for name in path.split('/') {
-            kind = match fs::statat(&here, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-                Err(err) => return Err(unreadable(path, &err.into())),
-            };
-            match kind {
-                FileType::Symlink => {
+            match enter(&here, name).map_err(|err| unreadable(path, &err.into()))? {
+                Entered::At(found, of_kind) => (here, kind) = (found, of_kind),
+                Entered::Link => {
                     return Err(format!(
                         "{path} is a link, or behind one; put what it leads to in its place"
                     ));
                 }
-                FileType::RegularFile | FileType::Directory => {}
-                // A device that a sandbox put there, a pipe: nothing that could be trusted, and opening it might wait.
-                _ => return Ok(None),
-            }
-            // Opened without following and without waiting, should it have been swapped just now.
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            here =
-                fs::openat(&here, name, flags, Mode::empty()).map_err(|err| unreadable(path, &err.into()))?;
-            let opened = fs::fstat(&here).map_err(|err| unreadable(path, &err.into()))?;
-            if FileType::from_raw_mode(opened.st_mode) != kind {
-                return Err(format!("{path} changed while it was read"));
+                Entered::Nothing => return Ok(None),
             }
         }
         Ok(Some((here, kind)))
     }
+}
+
+/// What is under a name.
+enum Entered {
+    At(OwnedFd, FileType),
+    Link,
+    Nothing,
+}
+
+fn enter(directory: &OwnedFd, name: &str) -> Result<Entered, Errno> {
+    match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Entered::Nothing),
+        Err(err) => return Err(err),
+        Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => return Ok(Entered::Link),
+            FileType::RegularFile | FileType::Directory => {}
+            // A device that a sandbox put there, a pipe: nothing that could be trusted, and opening it might wait.
+            _ => return Ok(Entered::Nothing),
+        },
+    }
+    // Without following and without waiting, should it have been swapped just now.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = fs::openat(directory, name, flags, Mode::empty())?;
+    let kind = FileType::from_raw_mode(fs::fstat(&opened)?.st_mode);
+    Ok(Entered::At(opened, kind))
 }
 
 /// The names in a directory, sorted; `None` for one that is no text. One more than may be says that there are too many.

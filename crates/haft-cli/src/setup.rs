@@ -52,6 +52,9 @@ impl Setup {
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
         settings.notes.iter().for_each(|note| talk.detail(|| note.to_string()));
+        if settings.managed_rules_only && !options.allow.is_empty() {
+            talk.detail(|| "--allow does not count: the managed settings allow only their own".to_owned());
+        }
         let mut setup = Setup { options, place, talk, mode, settings, confinement: None };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
@@ -91,7 +94,8 @@ impl Setup {
         }
         let kept_in = place::user_settings();
         let builder = builder.asker(Terminal::new(kept_in.clone()));
-        match kept_in {
+        // What is kept there would not count where only the managed settings allow.
+        match kept_in.filter(|_| !self.settings.managed_rules_only) {
             Some(path) => builder.rule_keeper(SettingsFile(path)),
             None => builder,
         }

@@ -17,9 +17,8 @@ use crate::{
 pub(crate) struct Args {}
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
-    let support = Support::here();
     let place = Place::find(options.cwd.as_deref())?;
-    let level = Confinement::at(place.cwd).trial();
+    let (support, level) = (Support::here(), Confinement::at(place.cwd).trial());
     let brought = trust::look(&place.workspace);
     let mut out = Out::stdout();
     if options.json {
@@ -36,14 +35,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
-        out.lines(&format!(
-            "trust    {}",
-            brought.warning().unwrap_or_else(|| brought.standing.word().to_owned())
-        ))?;
-        out.text(&server_lines(&brought))?;
+        out.text(&trust_lines(&brought))?;
     }
     out.flush()?;
     Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })
+}
+
+fn trust_lines(brought: &Brought) -> String {
+    let standing = brought.warning().unwrap_or_else(|| brought.standing.word().to_owned());
+    format!("trust    {standing}\n{}", server_lines(brought))
 }
 
 fn server_lines(brought: &Brought) -> String {

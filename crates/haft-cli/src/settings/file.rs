@@ -21,7 +21,7 @@ use super::{
     Bash, Level, Limits, Note, Sandbox, Secrets, Settings,
     keys::{Step, step},
 };
-use crate::{exit::usage, place};
+use crate::{draw::plain_line, exit::usage, place};
 
 /// A file's name and text, read once: what was judged is what is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,6 +235,8 @@ impl<'a> File<'a> {
     }
 
     pub(super) fn wrong(self, span: Range<usize>, what: impl Display) -> anyhow::Error {
+        // A quoted key can hold anything, and the file may be a stranger's.
+        let what = plain_line(what.to_string());
         usage(format!("{}:{}: {what}", self.path.display(), self.line(span.start)))
     }
 

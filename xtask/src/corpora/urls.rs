@@ -1,10 +1,115 @@
-//! `urls.jsonl`: may this be fetched?
+//! `urls.jsonl`: may this be fetched, and who is contacted on the way?
+//!
+//! Every case is a call of the real tool in a session, on a network that is a script. What a call leaves open, because a
+//! server pointed to another host, is asked as a call of its own, as a model would: the first that is not allowed decides.
 
-use anyhow::Result;
+mod script; // the network of a case
 
-use super::case::{Answer, Case};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    path::PathBuf,
+};
+
+use anyhow::{Result, bail};
+use haft_engine::{policy::Verdict, result::ToolResult};
+use haft_tool::FaultKind;
+use haft_tools::{WebOptions, web_fetch_on};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::script::{Events, Names, Redirect, Script};
+use super::{
+    case::{Answer, Case},
+    session::Session,
+};
 use crate::haft::Haft;
 
-pub(super) fn judge(_: &Haft, _: &Case) -> Result<Answer> {
-    Ok(Answer::skipped("there is no tool WebFetch yet"))
+/// What else holds in a case.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Context {
+    /// What names are, for ever
+    dns: HashMap<String, Vec<IpAddr>>,
+    /// or look-up by look-up.
+    dns_sequence: HashMap<String, VecDeque<Vec<IpAddr>>>,
+    redirects: Vec<Redirect>,
+    /// Whether the server points on for ever.
+    redirects_repeat: bool,
+    must_not_connect: Vec<IpAddr>,
+}
+
+/// A model that follows from host to host is stopped by somebody before that.
+const MOST_CALLS: usize = 20;
+
+pub(super) fn judge(_: &Haft, case: &Case) -> Result<Answer> {
+    if case.kind != "verdict" {
+        bail!("no case of the kind {} is known", case.kind);
+    }
+    let context: Context =
+        if case.context.is_null() { Context::default() } else { Context::deserialize(&case.context)? };
+    let events = Events::default();
+    let script = Script::new(
+        Names { dns: context.dns, dns_sequence: context.dns_sequence },
+        context.redirects,
+        context.redirects_repeat,
+        events.clone(),
+    );
+    let tool = web_fetch_on(script, WebOptions::default());
+    let session = Session::with_tool(tool, PathBuf::from("/w/app"), PathBuf::from("/home/u"), &case.rules)?;
+    let answer = fetch(&session, case.input.clone());
+    let contacted = events.contacted();
+    let forbidden = contacted.iter().find(|address| context.must_not_connect.contains(address));
+    // Whatever the verdict: no place that is not public is contacted but by its own name.
+    let private =
+        contacted.iter().find(|address| !haft_tool::is_public(**address) && !is_named(case, **address));
+    match forbidden.or(private) {
+        Some(address) => Ok(Answer::Broke(format!("{address} was contacted"))),
+        None => Ok(answer),
+    }
+}
+
+/// Fetches as a model would, call by call.
+fn fetch(session: &Session, mut url: String) -> Answer {
+    for _ in 0..MOST_CALLS {
+        let input = json!({ "url": url });
+        let explained = match session.explain("WebFetch", input.clone()) {
+            Ok(explained) => explained,
+            Err(refused) => return Answer::said("deny", refused.text()),
+        };
+        if explained.decision.verdict != Verdict::Allow {
+            return Answer::said(explained.decision.verdict.to_string(), explained.decision.reason());
+        }
+        let result = session.call("WebFetch", input);
+        match elsewhere(&result) {
+            Some(target) => url = target,
+            None => return verdict(&result),
+        }
+    }
+    Answer::said("deny", "it leads from host to host")
+}
+
+/// Where a call says that another one may go on.
+fn elsewhere(result: &ToolResult) -> Option<String> {
+    let action = result.actions.first().filter(|_| result.fault.is_some())?;
+    action.input.get("url").and_then(Value::as_str).map(str::to_owned)
+}
+
+fn verdict(result: &ToolResult) -> Answer {
+    match result.fault.map(|fault| fault.kind) {
+        None => Answer::said("allow", "fetched"),
+        // A chain without end is no answer either way; the fetch was ended.
+        Some(FaultKind::Denied | FaultKind::RejectedInput | FaultKind::Failed) => {
+            Answer::said("deny", result.text())
+        }
+        Some(kind) => Answer::said(format!("{kind:?}"), result.text()),
+    }
+}
+
+/// Whether a rule of the case names this address, or the machine itself.
+fn is_named(case: &Case, address: IpAddr) -> bool {
+    let rules =
+        case.rules.get("allow").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let names = [address.to_string(), format!("[{address}]"), "localhost".to_owned()];
+    rules.into_iter().any(|rule| names.iter().any(|name| rule == format!("WebFetch(domain:{name})")))
 }

@@ -33,6 +33,19 @@ pub(crate) struct Settings {
     pub(crate) data_reminder: Option<bool>,
     pub(crate) sandbox: Sandbox,
     pub(crate) bash: Bash,
+    pub(crate) web: Web,
+}
+
+/// What `[web]` says of fetching.
+#[cfg_attr(not(feature = "web"), allow(dead_code, reason = "it is for WebFetch alone"))]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Web {
+    /// Seconds that a fetch may take.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+    /// Bytes of a page that are read.
+    pub(crate) most_bytes: Option<NonZeroUsize>,
+    /// Whether replies say that what a page holds is data.
+    pub(crate) data_reminder: Option<bool>,
 }
 
 /// What `[sandbox]` says of processes.
@@ -75,14 +88,15 @@ pub(crate) struct Limits {
 }
 
 /// The keys that there are, by table. What is below `tools.toolsets` the user names.
-const KEYS: [(&str, &[&str]); 7] = [
-    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox"]),
+const KEYS: [(&str, &[&str]); 8] = [
+    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox", "web"]),
     ("permissions", &["allow", "ask", "deny"]),
     ("limits", &["parallel", "timeout_s", "result_bytes", "turn_bytes", "preview_bytes"]),
     ("tools", &["defer_above", "toolsets"]),
     ("read", &["data_reminder"]),
     ("bash", &["timeout_s", "background_after_s", "most_output_bytes"]),
     ("sandbox", &["enabled", "required", "write", "deny_read", "hosts"]),
+    ("web", &["timeout_s", "most_bytes", "data_reminder"]),
 ];
 
 /// A file as it is written.
@@ -96,6 +110,7 @@ struct InFile {
     read: Read,
     bash: Bash,
     sandbox: WrittenSandbox,
+    web: Web,
 }
 
 #[derive(Deserialize, Default)]
@@ -159,6 +174,7 @@ impl Settings {
             data_reminder: later.data_reminder.or(self.data_reminder),
             sandbox: self.sandbox.and(later.sandbox),
             bash: self.bash.and(later.bash),
+            web: self.web.and(later.web),
         }
     }
 
@@ -179,6 +195,7 @@ impl Settings {
             data_reminder: written.read.data_reminder,
             sandbox,
             bash: written.bash,
+            web: written.web,
         })
     }
 }
@@ -191,6 +208,16 @@ impl Limits {
             result_bytes: later.result_bytes.or(self.result_bytes),
             turn_bytes: later.turn_bytes.or(self.turn_bytes),
             preview_bytes: later.preview_bytes.or(self.preview_bytes),
+        }
+    }
+}
+
+impl Web {
+    fn and(self, later: Web) -> Web {
+        Web {
+            timeout_s: later.timeout_s.or(self.timeout_s),
+            most_bytes: later.most_bytes.or(self.most_bytes),
+            data_reminder: later.data_reminder.or(self.data_reminder),
         }
     }
 }
@@ -345,6 +372,9 @@ mod tests {
             required = true
             write = ["/var/cache"]
             hosts = ["docs.rs"]
+            [web]
+            timeout_s = 20
+            data_reminder = true
             "#,
         )
         .unwrap();
@@ -353,6 +383,8 @@ mod tests {
         assert_eq!((settings.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
         assert_eq!(settings.data_reminder, Some(true));
         assert_eq!(settings.bash.background_after_s.map(NonZeroUsize::get), Some(30));
+        assert_eq!(settings.web.timeout_s.map(NonZeroUsize::get), Some(20));
+        assert_eq!((settings.web.most_bytes, settings.web.data_reminder), (None, Some(true)));
         assert_eq!((settings.sandbox.enabled, settings.sandbox.required), (None, Some(true)));
         assert_eq!((settings.sandbox.write, settings.sandbox.hosts.len()), (vec!["/var/cache".into()], 1));
         let origins: Vec<String> = settings.rules.deny.iter().map(|rule| rule.origin.to_string()).collect();
@@ -376,7 +408,7 @@ mod tests {
         );
         check_error(
             "[zzz]",
-            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox",
+            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox, web",
         );
         check_error(
             "mode = \"yolo\"",

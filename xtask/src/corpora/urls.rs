@@ -43,6 +43,10 @@ struct Context {
 const MOST_CALLS: usize = 20;
 
 pub(super) fn judge(_: &Haft, case: &Case) -> Result<Answer> {
+    answer(case)
+}
+
+fn answer(case: &Case) -> Result<Answer> {
     if case.kind != "verdict" {
         bail!("no case of the kind {} is known", case.kind);
     }
@@ -112,4 +116,61 @@ fn is_named(case: &Case, address: IpAddr) -> bool {
         case.rules.get("allow").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let names = [address.to_string(), format!("[{address}]"), "localhost".to_owned()];
     rules.into_iter().any(|rule| names.iter().any(|name| rule == format!("WebFetch(domain:{name})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, rules: Value, context: Value, expected: &str) {
+        let line = json!({
+            "id": "x-1", "group": "g", "kind": "verdict", "input": url, "rules": rules, "context": context,
+            "expect": expected, "why": ""
+        });
+        let case: Case = serde_json::from_value(line).unwrap();
+        match answer(&case).unwrap() {
+            Answer::Said { word, why } => assert_eq!(word, expected, "{url}: {why}"),
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn rules_are_heard_before_anything_is_sent() {
+        check("https://a.test/", json!({ "allow": ["WebFetch(domain:a.test)"] }), Value::Null, "allow");
+        check("https://b.test/", json!({ "allow": ["WebFetch(domain:a.test)"] }), Value::Null, "ask");
+        check("https://a.test/", json!({ "deny": ["WebFetch(domain:a.test)"] }), Value::Null, "deny");
+        check("https://u@a.test/", json!({ "allow": ["WebFetch"] }), Value::Null, "deny");
+    }
+
+    #[test]
+    fn what_a_name_leads_to_counts_at_every_hop() {
+        let allow = json!({ "allow": ["WebFetch(domain:a.test)"] });
+        check("https://a.test/", allow.clone(), json!({ "dns": { "a.test": ["10.1.2.3"] } }), "deny");
+        let sequence = json!({
+            "dns_sequence": { "a.test": [["1.1.1.1"], ["10.1.2.3"]] }, "must_not_connect": ["10.1.2.3"]
+        });
+        check("https://a.test/", allow.clone(), sequence.clone(), "allow");
+        let mut twice = sequence;
+        twice["redirects"] = json!([{ "status": 302, "location": "/b" }]);
+        check("https://a.test/", allow, twice, "deny");
+    }
+
+    #[test]
+    fn another_host_is_judged_as_a_call_of_its_own() {
+        let to = |location: &str| json!({ "redirects": [{ "status": 302, "location": location }] });
+        let allow = json!({ "allow": ["WebFetch(domain:a.test)"] });
+        check("https://a.test/", allow.clone(), to("https://b.test/"), "ask");
+        check("https://a.test/", allow.clone(), to("http://127.0.0.1/"), "deny");
+        check("https://a.test/", json!({ "allow": ["WebFetch"] }), to("https://b.test/"), "allow");
+        check(
+            "https://a.test/",
+            json!({ "allow": ["WebFetch"], "deny": ["WebFetch(domain:b.test)"] }),
+            to("//b.test"),
+            "deny",
+        );
+        let mut for_ever = to("/again");
+        for_ever["redirects_repeat"] = json!(true);
+        check("https://a.test/", allow, for_ever, "deny");
+    }
 }

@@ -85,9 +85,12 @@ impl Address {
         }
     }
 
-    /// Whether a rule that names this host means the very place: an address, or a name that is nobody else's to give away.
-    pub(super) fn says_where_it_is(&self) -> bool {
-        self.literal().is_some() || is_local_name(self.host())
+    /// Whether a rule that names this host means just this address: it is written out, or it is what `localhost` always is.
+    /// What any other name leads to is somebody else's to say.
+    pub(super) fn means(&self, address: IpAddr) -> bool {
+        let host = self.host();
+        let is_this_machine = host == "localhost" || host.ends_with(".localhost");
+        self.literal() == Some(address) || (is_this_machine && address.is_loopback())
     }
 
     /// Whether it says by itself that it is no place of the open internet.

@@ -81,10 +81,10 @@ impl Fetch<'_> {
             }
             None => self.look_up(here).await?,
         };
-        // A rule that names such a place means it. One that names another host does not mean what that leads to.
-        let is_meant = here.says_where_it_is() && (self.is_named)(here.host());
+        let is_named = (self.is_named)(here.host());
+        let is_open = |address: &SocketAddr| is_public(address.ip()) && !is_own(*address);
         let mut addresses: Vec<SocketAddr> = found.iter().map(|ip| (*ip, here.port()).into()).collect();
-        addresses.retain(|address| is_meant || (is_public(address.ip()) && !is_own(*address)));
+        addresses.retain(|address| is_open(address) || (is_named && here.means(address.ip())));
         match found.first() {
             Some(first) if addresses.is_empty() => Err(private(here.host(), Some(*first))),
             _ => Ok(addresses),

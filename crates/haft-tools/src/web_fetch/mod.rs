@@ -31,8 +31,6 @@ use fetch::{Arrival, Fetch};
 use page::Page;
 use wire::Wire;
 
-#[cfg(feature = "fuzzing")]
-pub(crate) use html::to_markdown;
 pub use network::{Answer, Body, Network};
 pub use url::Url;
 

@@ -13,7 +13,7 @@ mod table; //    rows and cells
 use url::Url;
 
 /// The page as Markdown, its links made whole by the address it came from.
-pub(crate) fn to_markdown(page: &str, base: Option<&Url>) -> String {
+pub(super) fn to_markdown(page: &str, base: Option<&Url>) -> String {
     writer::write(page, base)
 }
 

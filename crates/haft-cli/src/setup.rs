@@ -122,6 +122,8 @@ impl Setup {
         let options = haft_tools::Options {
             data_reminder: self.settings.data_reminder.unwrap_or_default(),
             bash: self.bash_options(),
+            #[cfg(feature = "web")]
+            web: self.web_options(),
             ..haft_tools::Options::default()
         };
         let builder = Engine::builder()
@@ -149,6 +151,16 @@ impl Setup {
             timeout: set.timeout_s.map_or(usual.timeout, seconds),
             background_after: set.background_after_s.map(seconds).or(usual.background_after),
             most_output: set.most_output_bytes.map_or(usual.most_output, |bytes| bytes.get() as u64),
+        }
+    }
+
+    #[cfg(feature = "web")]
+    fn web_options(&self) -> haft_tools::WebOptions {
+        let (usual, set) = (haft_tools::WebOptions::default(), self.settings.web);
+        haft_tools::WebOptions {
+            timeout: set.timeout_s.map_or(usual.timeout, |seconds| Duration::from_secs(seconds.get() as u64)),
+            most_bytes: set.most_bytes.map_or(usual.most_bytes, NonZeroUsize::get),
+            data_reminder: set.data_reminder.unwrap_or(usual.data_reminder),
         }
     }
 

@@ -18,7 +18,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Level, Limits, Note, Sandbox, Secrets, Settings,
+    Bash, Level, Limits, Note, Sandbox, Secrets, Settings, Web,
     keys::{Step, step},
 };
 use crate::{draw::plain_line, exit::usage, place};
@@ -42,6 +42,7 @@ struct InFile {
     read: Read,
     bash: Bash,
     sandbox: WrittenSandbox,
+    web: Web,
     secrets: Secrets,
     hooks: Option<serde_json::Map<String, serde_json::Value>>,
 }
@@ -176,6 +177,7 @@ impl<'a> File<'a> {
             data_reminder: written.read.data_reminder,
             sandbox: self.sandbox(written.sandbox)?,
             bash: written.bash,
+            web: written.web,
             secrets: written.secrets,
             hooks: written.hooks.map(Into::into).into_iter().collect(),
             ..Settings::default()

@@ -357,6 +357,17 @@ mod contents {
     }
 
     #[test]
+    fn of_a_page_that_is_too_long_for_a_result_the_beginning_is_shown() {
+        let text = fine(&shown(page("text/plain", format!("begin\n{}end\n", "line\n".repeat(50_000)))));
+        assert!(text.len() < 20_000 && text.contains("hidden"), "{text:.200}");
+        assert!(
+            text.starts_with("200 OK, text/plain, 244.2 KB\n\nbegin\nline\n")
+                && text.ends_with("line\nend\n"),
+            "{text:.200}"
+        );
+    }
+
+    #[test]
     fn other_files_are_refused_by_type_and_size() {
         let pdf =
             Page::new(200, &[("content-type", "application/pdf"), ("content-length", "2000000")], "%PDF");

@@ -277,20 +277,11 @@ impl<'a> Writer<'a> {
 
     /// A table in a cell says that the outer one only arranges things.
     fn begin_table(&mut self) -> Does {
-        if self.is_in_cell() {
-            let cell = self.take_line();
-            let lines = self.tables.last_mut().map(Table::give_up).unwrap_or_default();
-            lines.iter().for_each(|line| self.write(line));
-            self.write(&cell);
-        } else {
-            self.end_block();
-            self.tables
-                .last_mut()
-                .map(Table::give_up)
-                .unwrap_or_default()
-                .iter()
-                .for_each(|line| self.write(line));
-        }
+        let before = if self.is_in_cell() { self.take_line() } else { String::new() };
+        let rows = self.tables.last_mut().map(Table::give_up).unwrap_or_default();
+        rows.iter().for_each(|row| self.write(row));
+        self.write(&before);
+        self.end_block();
         self.tables.push(Table::default());
         Does::Tables
     }
@@ -304,19 +295,17 @@ impl<'a> Writer<'a> {
     }
 
     fn begin_cell(&mut self, heading: bool, tag: &Tag<'_>) -> Does {
-        match self.tables.last_mut() {
-            Some(table) if !table.is_layout => {
-                // What stood between the cells stands before the table.
-                self.end_block();
-                let width = tag.attribute("colspan").and_then(|width| width.trim().parse().ok()).unwrap_or(1);
-                self.tables.last_mut().into_iter().for_each(|table| table.begin_cell(heading));
-                Does::Cells { width }
-            }
-            _ => {
-                self.line.end_word();
-                Does::Nothing
-            }
+        if self.tables.last().is_none_or(|table| table.is_layout) {
+            self.line.end_word();
+            return Does::Nothing;
         }
+        // What stood between the cells stands before the table.
+        self.end_block();
+        if let Some(table) = self.tables.last_mut() {
+            table.begin_cell(heading);
+        }
+        let width = tag.attribute("colspan").and_then(|width| width.trim().parse().ok());
+        Does::Cells { width: width.unwrap_or(1) }
     }
 }
 
@@ -413,7 +402,9 @@ impl<'a> Writer<'a> {
             return self.end_block();
         }
         let text = self.take_line();
-        self.tables.last_mut().into_iter().for_each(|table| table.end_cell(text.clone(), width));
+        if let Some(table) = self.tables.last_mut() {
+            table.end_cell(text, width);
+        }
     }
 
     fn end_table(&mut self) {

@@ -5,5 +5,6 @@ mod turns; //    how the calls of a turn run together
 mod limits; //   time-outs, interrupts, retries, panics
 mod inputs; //   what becomes of wrong names and arguments
 mod seams; //    hooks, journal, asker, kernel
+mod hooks; //    who is asked before and after, and whose word counts
 mod results; //  budgets and spilled results
 mod random; //   turns made by chance

@@ -7,12 +7,13 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-engine", &["haft-tool", "haft-schema"]),
     ("haft-shell", &["haft-tool"]),
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
+    ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-engine"]),
     (
@@ -27,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "haft-engine",
             "haft-shell",
             "haft-tools",
+            "haft-hooks",
             "haft-model",
             "haft-mcp",
             "haft",

@@ -8,6 +8,7 @@
 mod cli; //       what can be typed
 mod exit; //      what the exit code says
 mod settings; //  what the settings files say
+mod hooks; //     the hooks in them
 mod place; //     where: directory, workspace, home, state
 mod setup; //     from all of these to an engine and a session
 mod ask; //       the person at the terminal

@@ -19,7 +19,11 @@ use haft_schema::nearest;
 use serde::Deserialize;
 use toml::{Spanned, de::DeTable};
 
-use crate::{exit::usage, place};
+use crate::{
+    exit::usage,
+    hooks::{self, WrittenHooks},
+    place,
+};
 
 /// What was set. What was not is left to the engine.
 #[derive(Debug, Default)]
@@ -33,6 +37,7 @@ pub(crate) struct Settings {
     pub(crate) data_reminder: Option<bool>,
     pub(crate) sandbox: Sandbox,
     pub(crate) bash: Bash,
+    pub(crate) hooks: haft_hooks::Config,
 }
 
 /// What `[sandbox]` says of processes.
@@ -74,9 +79,9 @@ pub(crate) struct Limits {
     pub(crate) preview_bytes: Option<NonZeroUsize>,
 }
 
-/// The keys that there are, by table. What is below `tools.toolsets` the user names.
+/// The keys that there are, by table. What is below `tools.toolsets` the user names; `hooks` knows its own.
 const KEYS: [(&str, &[&str]); 7] = [
-    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox"]),
+    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox", "hooks"]),
     ("permissions", &["allow", "ask", "deny"]),
     ("limits", &["parallel", "timeout_s", "result_bytes", "turn_bytes", "preview_bytes"]),
     ("tools", &["defer_above", "toolsets"]),
@@ -96,6 +101,7 @@ struct InFile {
     read: Read,
     bash: Bash,
     sandbox: WrittenSandbox,
+    hooks: WrittenHooks,
 }
 
 #[derive(Deserialize, Default)]
@@ -159,6 +165,7 @@ impl Settings {
             data_reminder: later.data_reminder.or(self.data_reminder),
             sandbox: self.sandbox.and(later.sandbox),
             bash: self.bash.and(later.bash),
+            hooks: self.hooks.and(later.hooks),
         }
     }
 
@@ -170,6 +177,7 @@ impl Settings {
         let mode = written.mode.map(|mode| file.mode(mode)).transpose()?;
         let Permissions { allow, ask, deny } = written.permissions;
         let sandbox = file.sandbox(written.sandbox)?;
+        let hooks = hooks::read(written.hooks).map_err(|(span, what)| file.wrong(span, what))?;
         Ok(Settings {
             mode,
             rules: Rules { allow: file.rules(allow), ask: file.rules(ask), deny: file.rules(deny) },
@@ -179,6 +187,7 @@ impl Settings {
             data_reminder: written.read.data_reminder,
             sandbox,
             bash: written.bash,
+            hooks,
         })
     }
 }
@@ -376,7 +385,7 @@ mod tests {
         );
         check_error(
             "[zzz]",
-            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox",
+            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox, hooks",
         );
         check_error(
             "mode = \"yolo\"",
@@ -393,6 +402,10 @@ mod tests {
         check_error(
             "[sandbox]\ndeny_read = [\"secrets\"]",
             "haft.toml:2: `secrets` is not absolute; begin it with `/` or `~/`",
+        );
+        check_error(
+            "mode = \"plan\"\n[[hooks.PreToolUse]]\nmatchr = \"Bash\"\ncommand = \"x\"",
+            "haft.toml:2: hooks.PreToolUse[0]: there is no setting `matchr`; did you mean `matcher`?",
         );
         assert!(parse("mode = ").unwrap_err().to_string().starts_with("haft.toml:1: "));
     }

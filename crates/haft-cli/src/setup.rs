@@ -15,7 +15,7 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
-    memory,
+    hooks, memory,
     out::Talk,
     place::{self, Place},
     settings::{self, Settings},
@@ -33,7 +33,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
-        let talk = Talk::new(options.verbose && !options.quiet);
+        let talk = Talk::new(options.verbose).quiet(options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
         let settings = Settings::read(options.config.as_deref())?;
         let mode = options.mode.or(settings.mode).unwrap_or_default();
@@ -54,7 +54,7 @@ impl Setup {
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
-        build(builder)
+        build(hooks::add(builder, &self.settings.hooks))
     }
 
     /// An engine for questions about tools and calls, which makes none.

@@ -11,5 +11,6 @@ mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod explain; //   decisions without calls
 mod settings; //  files and options
+mod hooks; //     programs before and after calls
 mod demo; //      the show
 mod sandbox; //   commands, confined

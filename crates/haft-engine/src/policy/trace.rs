@@ -149,6 +149,9 @@ impl Decision {
                 format!("Refused because dont-ask mode asks nobody, and this would be asked: {because}."),
                 "",
             ),
+            (None, _) if self.trace.is_decided_by_a_hook() => {
+                (Refusal::NobodyThere, format!("Nobody is there to be asked, but {because}."), HOOK)
+            }
             (None, _) => (
                 Refusal::NobodyThere,
                 format!("Nobody is there to be asked, and this must be asked: {because}."),

@@ -13,12 +13,22 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("haft-engine", &["haft-tool", "haft-schema"]),
     ("haft-shell", &["haft-tool"]),
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
-    ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
+    // The tools are for its tests.
+    ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-engine"]),
     (
         "haft",
-        &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools", "haft-model", "haft-mcp"],
+        &[
+            "haft-tool",
+            "haft-schema",
+            "haft-engine",
+            "haft-shell",
+            "haft-tools",
+            "haft-hooks",
+            "haft-model",
+            "haft-mcp",
+        ],
     ),
     (
         "haft-cli",

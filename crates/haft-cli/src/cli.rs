@@ -11,7 +11,7 @@ use clap::{
 };
 use haft_engine::policy::Mode;
 
-use crate::commands::{call, completions, demo, doctor, explain, sandbox, tools, turn};
+use crate::commands::{call, completions, demo, doctor, explain, redact, sandbox, tools, turn};
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
 #[derive(Debug, Parser)]
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Tools(With<tools::Args>),
     /// Says what would be decided about a call, and why, without making it
     Explain(With<explain::Args>),
+    /// Takes secrets out of text: stdin to stdout, live
+    Redact(With<redact::Args>),
     /// Runs a command confined, as Bash would
     Sandbox(With<sandbox::Args>),
     /// Says what works here

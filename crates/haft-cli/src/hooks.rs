@@ -3,10 +3,11 @@
 //! What a hook is and how it runs is the affair of `haft-hooks`. Only files that are believed come here: a workspace's own
 //! are read by whoever asks for trust first.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use haft_engine::{EngineBuilder, Session, policy::Said, result::ToolResult, session::Memory};
 use haft_hooks::{CommandHooks, Config, Event, Listed};
+use haft_redact::Redactor;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 
@@ -30,9 +31,16 @@ pub(crate) fn read(written: WrittenHooks) -> Result<Config, (Range<usize>, Strin
     Err((place.map_or(0..0, |(_, span)| span), problem.message))
 }
 
-/// Adds them to an engine. Without any, it knows of none.
-pub(crate) fn add(builder: EngineBuilder, hooks: &Config) -> EngineBuilder {
-    if hooks.is_empty() { builder } else { builder.hook(CommandHooks::new(hooks.clone())) }
+/// Adds them to an engine. Without any, it knows of none. What they read holds no secrets, where somebody takes them out.
+pub(crate) fn add(builder: EngineBuilder, config: &Config, redactor: Option<Arc<Redactor>>) -> EngineBuilder {
+    if config.is_empty() {
+        return builder;
+    }
+    let hooks = CommandHooks::new(config.clone());
+    builder.hook(match redactor {
+        Some(redactor) => hooks.filtered_by(move |input| drop(redactor.redact_json(input))),
+        None => hooks,
+    })
 }
 
 /// A session begins: what hooks want the model to know.

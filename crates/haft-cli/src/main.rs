@@ -10,6 +10,7 @@ mod exit; //      what the exit code says
 mod settings; //  what the settings files say
 mod hooks; //     the hooks in them
 mod place; //     where: directory, workspace, home, state
+mod secrets; //   what must not be shown
 mod setup; //     from all of these to an engine and a session
 mod ask; //       the person at the terminal
 mod watch; //     running calls, watched, until they end or Ctrl-C

@@ -31,10 +31,15 @@ impl Out {
 
     /// Writes a text as it is.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes bytes that may be no text.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.is_closed {
             return Ok(());
         }
-        let written = self.to.write_all(text.as_bytes());
+        let written = self.to.write_all(bytes);
         self.unless_closed(written)
     }
 

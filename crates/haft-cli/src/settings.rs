@@ -38,6 +38,21 @@ pub(crate) struct Settings {
     pub(crate) sandbox: Sandbox,
     pub(crate) bash: Bash,
     pub(crate) hooks: haft_hooks::Config,
+    pub(crate) secrets: Secrets,
+}
+
+/// What `[secrets]` says of what must not be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Secrets {
+    /// Whether secrets are taken out of what models and people see.
+    pub(crate) redact: Option<bool>,
+    /// The tools whose results stay as they are.
+    pub(crate) off_for: Vec<String>,
+    /// More names of variables that hold secrets.
+    pub(crate) names: Vec<String>,
+    /// Variables whose values are hidden, whatever they look like.
+    pub(crate) values_from: Vec<String>,
 }
 
 /// What `[sandbox]` says of processes.
@@ -80,14 +95,15 @@ pub(crate) struct Limits {
 }
 
 /// The keys that there are, by table. What is below `tools.toolsets` the user names; `hooks` knows its own.
-const KEYS: [(&str, &[&str]); 7] = [
-    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox", "hooks"]),
+const KEYS: [(&str, &[&str]); 8] = [
+    ("", &["mode", "permissions", "limits", "tools", "read", "bash", "sandbox", "secrets", "hooks"]),
     ("permissions", &["allow", "ask", "deny"]),
     ("limits", &["parallel", "timeout_s", "result_bytes", "turn_bytes", "preview_bytes"]),
     ("tools", &["defer_above", "toolsets"]),
     ("read", &["data_reminder"]),
     ("bash", &["timeout_s", "background_after_s", "most_output_bytes"]),
     ("sandbox", &["enabled", "required", "write", "deny_read", "hosts"]),
+    ("secrets", &["redact", "off_for", "names", "values_from"]),
 ];
 
 /// A file as it is written.
@@ -102,6 +118,7 @@ struct InFile {
     bash: Bash,
     sandbox: WrittenSandbox,
     hooks: WrittenHooks,
+    secrets: Secrets,
 }
 
 #[derive(Deserialize, Default)]
@@ -166,6 +183,7 @@ impl Settings {
             sandbox: self.sandbox.and(later.sandbox),
             bash: self.bash.and(later.bash),
             hooks: self.hooks.and(later.hooks),
+            secrets: self.secrets.and(later.secrets),
         }
     }
 
@@ -188,6 +206,7 @@ impl Settings {
             sandbox,
             bash: written.bash,
             hooks,
+            secrets: written.secrets,
         })
     }
 }
@@ -214,6 +233,15 @@ impl Sandbox {
             required: later.required.or(self.required),
             ..self
         }
+    }
+}
+
+impl Secrets {
+    fn and(mut self, mut later: Secrets) -> Secrets {
+        self.off_for.append(&mut later.off_for);
+        self.names.append(&mut later.names);
+        self.values_from.append(&mut later.values_from);
+        Secrets { redact: later.redact.or(self.redact), ..self }
     }
 }
 
@@ -385,7 +413,7 @@ mod tests {
         );
         check_error(
             "[zzz]",
-            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox, hooks",
+            "haft.toml:1: there is no setting `zzz`; there are mode, permissions, limits, tools, read, bash, sandbox, secrets, hooks",
         );
         check_error(
             "mode = \"yolo\"",

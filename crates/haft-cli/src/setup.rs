@@ -1,6 +1,6 @@
 //! From options and settings to an engine and a session: what every command that knows tools needs.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
@@ -8,6 +8,7 @@ use haft_engine::{
     result::FileStore,
     session::Memory,
 };
+use haft_redact::Redactor;
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
 
@@ -18,6 +19,7 @@ use crate::{
     hooks, memory,
     out::Talk,
     place::{self, Place},
+    secrets::redactor,
     settings::{self, Settings},
 };
 
@@ -54,7 +56,7 @@ impl Setup {
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
-        build(hooks::add(builder, &self.settings.hooks))
+        build(hooks::add(builder, &self.settings.hooks, self.redactor()))
     }
 
     /// An engine for questions about tools and calls, which makes none.
@@ -80,7 +82,19 @@ impl Setup {
             .tools(haft_tools::builtin_with(options))
             .settings(|figures| self.apply_limits(figures))
             .settings(|figures| figures.sandbox = self.sandbox());
+        let builder = self.hiding_secrets(builder);
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
+    }
+
+    fn hiding_secrets(&self, builder: EngineBuilder) -> EngineBuilder {
+        let Some(redactor) = self.redactor() else { return builder };
+        let off_for = self.settings.secrets.off_for.clone();
+        builder.redactor(redactor).settings(|figures| figures.unredacted = off_for)
+    }
+
+    fn redactor(&self) -> Option<Arc<Redactor>> {
+        let secrets = &self.settings.secrets;
+        secrets.redact.unwrap_or(true).then(|| Arc::new(redactor(secrets)))
     }
 
     fn bash_options(&self) -> haft_tools::BashOptions {

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use haft_redact::Redactor;
 use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
@@ -34,6 +35,7 @@ struct Inner {
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Arc<dyn ResultStore>,
+    redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
     /// Cleaning up after the dead is done once, when the first session begins.
     cleaned: Once,
@@ -55,6 +57,8 @@ pub struct Settings {
     pub thresholds: Thresholds,
     /// How processes are confined.
     pub sandbox: Sandbox,
+    /// The tools whose results keep their secrets, where there is a redactor.
+    pub unredacted: Vec<String>,
 }
 
 /// How processes are confined, besides what rules and effects say of each call.
@@ -93,6 +97,7 @@ impl Default for Settings {
             budget: Budget::default(),
             thresholds: Thresholds::default(),
             sandbox: Sandbox::default(),
+            unredacted: Vec::new(),
         }
     }
 }
@@ -111,6 +116,7 @@ impl Engine {
             hooks: Vec::new(),
             journal: None,
             results: None,
+            redactor: None,
             ledger: Ledger::default(),
             settings: Settings::default(),
         }
@@ -159,6 +165,16 @@ impl Engine {
 
     pub(crate) fn shared_results(&self) -> Arc<dyn ResultStore> {
         self.0.results.clone()
+    }
+
+    /// Who takes secrets out of what goes to models, people and files. `None`: nobody does.
+    pub fn redactor(&self) -> Option<&Arc<Redactor>> {
+        self.0.redactor.as_ref()
+    }
+
+    /// The same for what comes from a tool, unless it was left out.
+    pub(crate) fn redactor_for(&self, tool: &str) -> Option<&Arc<Redactor>> {
+        self.redactor().filter(|_| !self.0.settings.unredacted.iter().any(|name| name == tool))
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -225,6 +241,7 @@ pub struct EngineBuilder {
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Option<Arc<dyn ResultStore>>,
+    redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
     settings: Settings,
 }
@@ -306,6 +323,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Who takes secrets out of results, faults, progress and what is kept of them. Without one, nobody does.
+    pub fn redactor(mut self, redactor: Arc<Redactor>) -> EngineBuilder {
+        self.redactor = Some(redactor);
+        self
+    }
+
     /// Where it is written down which files are being changed, so that the next start cleans up after a process that
     /// was killed in the middle. A directory of one's own. Without one, such a process leaves what it leaves.
     pub fn ledger(mut self, directory: impl Into<PathBuf>) -> EngineBuilder {
@@ -347,6 +370,7 @@ impl EngineBuilder {
             hooks: self.hooks,
             journal: self.journal,
             results,
+            redactor: self.redactor,
             ledger: self.ledger,
             cleaned: Once::new(),
             settings: self.settings,

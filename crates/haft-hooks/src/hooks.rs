@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures::future::join_all;
 use haft_engine::{
-    policy::{Bases, CallFacts, Mode, Origin, Policy, Question, Request, Rules, Said},
+    policy::{Bases, CallFacts, Mode, Origin, Policy, Question, Request, Rules, Said, Verdict},
     result::ToolResult,
     turn::{Hook, Now, Occasion},
 };
@@ -82,12 +82,21 @@ impl CommandHooks {
         session: &SessionFacts,
         mut input: Value,
     ) -> Vec<Said> {
-        if let Some(filter) = &self.filter {
-            filter(&mut input);
-        }
+        let is_filtered = self.filter(&mut input);
         let input: Arc<[u8]> = format!("{input}\n").into_bytes().into();
         let place = Surroundings::of(session);
-        join_all(handlers.into_iter().map(|handler| self.one(event, handler, &place, input.clone()))).await
+        let said =
+            join_all(handlers.into_iter().map(|handler| self.one(event, handler, &place, input.clone())));
+        let said = said.await.into_iter();
+        said.map(|said| if is_filtered && said.input.is_some() { unusable(said) } else { said }).collect()
+    }
+
+    /// Takes out what must not leave. Says whether something of the call's own input was taken.
+    fn filter(&self, input: &mut Value) -> bool {
+        let Some(filter) = &self.filter else { return false };
+        let before = input.get("tool_input").cloned();
+        filter(input);
+        input.get("tool_input") != before.as_ref()
     }
 
     async fn one(&self, event: Event, handler: &Handler, place: &Surroundings, input: Arc<[u8]>) -> Said {
@@ -101,6 +110,14 @@ impl CommandHooks {
         }
         said
     }
+}
+
+/// What it gives back is made of what it read, in which something was missing. Neither that nor the unchanged input is
+/// what anybody wants to run.
+fn unusable(said: Said) -> Said {
+    let reason =
+        "it changed the input of the call, of which it had read a copy without secrets; it cannot run so";
+    Said { input: None, verdict: Some(Verdict::Deny), reason: Some(reason.to_owned()), ..said }
 }
 
 /// Whether some part of the call is what the rule speaks of: what a deny by that rule would hit. What is not understood

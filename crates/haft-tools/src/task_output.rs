@@ -39,6 +39,7 @@ const MOST_BYTES: usize = 1 << 20;
 impl Tool for TaskOutput {
     type Input = TaskOutputInput;
     const SPEC: Spec = Spec::new("TaskOutput")
+        .toolset("shell")
         .aliases(&["BashOutput", "task_output", "read_process"])
         .search_hint("background task process output wait log server")
         .timeout(Duration::from_secs(LONGEST.as_secs() + 30));

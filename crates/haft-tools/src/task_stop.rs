@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Tool for TaskStop {
     type Input = TaskStopInput;
     const SPEC: Spec = Spec::new("TaskStop")
+        .toolset("shell")
         .aliases(&["KillShell", "KillBash", "task_stop", "kill_process"])
         .search_hint("end kill stop a background task process server");
 

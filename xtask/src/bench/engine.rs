@@ -19,10 +19,12 @@ struct Budget {
 const MICRO: f64 = 1e3;
 const MILLI: f64 = 1e6;
 
-const BUDGETS: [Budget; 5] = [
+const BUDGETS: [Budget; 7] = [
     Budget { bench: "call/eight steps", calls: 1.0, nanoseconds: 3.0 * MICRO },
     Budget { bench: "call/eight steps, 100 KB", calls: 1.0, nanoseconds: 25.0 * MICRO },
     Budget { bench: "turn/10000 calls", calls: 10_000.0, nanoseconds: 8.0 * MICRO },
+    Budget { bench: "1,000 rules/Read", calls: 1.0, nanoseconds: 5.0 * MICRO },
+    Budget { bench: "1,000 rules/Edit", calls: 1.0, nanoseconds: 5.0 * MICRO },
     Budget { bench: "10,000 tools from scratch/deferred", calls: 1.0, nanoseconds: 50.0 * MILLI },
     Budget { bench: "10,000 tools afterwards/nothing changed", calls: 1.0, nanoseconds: MILLI },
 ];
@@ -94,11 +96,11 @@ mod tests {
 
     #[test]
     fn the_table_says_what_is_over_budget() {
-        let table = table(&[Some(2_500.0), Some(30_000.0), None, Some(4.2e7), Some(900.0)]);
+        let table = table(&[Some(2_500.0), Some(30_000.0), None, None, None, Some(4.2e7), Some(900.0)]);
         let lines: Vec<&str> = table.lines().collect();
         assert!(lines[1].contains("2.50 µs    3.00 µs"), "{table}");
         assert!(lines[2].ends_with("30.00 µs   25.00 µs  over budget"), "{table}");
         assert!(lines[3].ends_with("not measured"), "{table}");
-        assert!(lines[4].contains("42.00 ms") && lines[5].contains("900 ns"), "{table}");
+        assert!(lines[6].contains("42.00 ms") && lines[7].contains("900 ns"), "{table}");
     }
 }

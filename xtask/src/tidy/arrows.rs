@@ -7,10 +7,11 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
-    ("haft-engine", &["haft-tool", "haft-schema"]),
+    ("haft-redact", &[]),
+    ("haft-engine", &["haft-tool", "haft-schema", "haft-redact"]),
     ("haft-shell", &["haft-tool"]),
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
     // The tools are for its tests.
@@ -22,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &[
             "haft-tool",
             "haft-schema",
+            "haft-redact",
             "haft-engine",
             "haft-shell",
             "haft-tools",
@@ -35,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &[
             "haft-tool",
             "haft-schema",
+            "haft-redact",
             "haft-engine",
             "haft-shell",
             "haft-tools",

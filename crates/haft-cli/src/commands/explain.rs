@@ -14,7 +14,6 @@ use haft_engine::{
     session::Explanation,
     turn::Arguments,
 };
-use haft_tool::{Class, FaultKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -56,7 +55,7 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
         (None, tool) => {
             let input = Arguments::Text(args.input.unwrap_or_else(|| "{}".to_owned()));
             let session = judge.begin(judge.options.clone())?;
-            let judged = judge.judge(&session, Call::new("call_1", tool.unwrap_or_default(), input))?;
+            let judged = judge.judge(&session, Call::new("call_1", tool.unwrap_or_default(), input));
             if setup.options.json {
                 out.json(&judged.json())?
             } else {
@@ -79,8 +78,6 @@ struct Judge {
 enum Judged {
     /// It was understood, and this was decided.
     Decided(Box<Explanation>),
-    /// The model cannot call the tool here: a rule or the mode hides it.
-    Hidden { tool: String, why: String, class: Class },
     /// It would not come so far.
     Refused(Box<ToolResult>),
 }
@@ -95,29 +92,10 @@ impl Judge {
         setup::begin(&self.engine, options)
     }
 
-    fn judge(&self, session: &Session, call: Call) -> anyhow::Result<Judged> {
-        let refused = match self.runtime.block_on(session.explain(call.clone())) {
-            Ok(explanation) => return Ok(Judged::Decided(Box::new(explanation))),
-            Err(refused) => refused,
-        };
-        let is_unknown = refused.fault.is_some_and(|fault| fault.kind == FaultKind::UnknownTool);
-        let pool = session.pool();
-        match pool.absence(&call.name).filter(|_| is_unknown) {
-            Some(problem) => self.hidden(session, call, problem.to_string()),
-            None => Ok(Judged::Refused(refused)),
-        }
-    }
-
-    /// What a hidden tool would do, a session without rules knows.
-    fn hidden(&self, session: &Session, call: Call, why: String) -> anyhow::Result<Judged> {
-        let open = SessionOptions {
-            mode: Mode::Default,
-            rules: Rules::default(),
-            ..setup::elsewhere(&self.options, session.workspace().to_owned())
-        };
-        match self.runtime.block_on(self.begin(open)?.explain(call)) {
-            Ok(open) => Ok(Judged::Hidden { tool: open.tool, why, class: open.effects.class() }),
-            Err(refused) => Ok(Judged::Refused(refused)),
+    fn judge(&self, session: &Session, call: Call) -> Judged {
+        match self.runtime.block_on(session.explain(call)) {
+            Ok(explanation) => Judged::Decided(Box::new(explanation)),
+            Err(refused) => Judged::Refused(refused),
         }
     }
 }
@@ -126,7 +104,6 @@ impl Judged {
     fn reason(&self) -> String {
         match self {
             Judged::Decided(explained) => explained.decision.reason(),
-            Judged::Hidden { why, .. } => format!("deny: {why}"),
             Judged::Refused(refused) => format!("deny: {}", refused.text()),
         }
     }
@@ -141,7 +118,6 @@ impl Judged {
                 "reason": explained.decision.reason(),
                 "trace": explained.decision.trace,
             }),
-            Judged::Hidden { class, .. } => denied(id, json!(class), &self.reason()),
             Judged::Refused(refused) => {
                 let mut answer = denied(id, Value::Null, &self.reason());
                 answer["fault"] = json!(refused.fault);
@@ -161,8 +137,10 @@ impl Judged {
                 answer["description"] = explained.description.as_str().into();
                 answer["input"] = explained.input.clone();
                 answer["effects"] = json!(explained.effects);
+                if let Some(why) = &explained.hidden {
+                    answer["hidden"] = why.as_str().into();
+                }
             }
-            Judged::Hidden { tool, .. } => answer["tool"] = tool.as_str().into(),
             Judged::Refused(refused) => answer["tool"] = refused.tool.as_str().into(),
         }
         answer
@@ -172,10 +150,11 @@ impl Judged {
         let Judged::Decided(explained) = self else {
             return plain(self.reason());
         };
-        let Explanation { tool, description, effects, decision, .. } = &**explained;
+        let Explanation { tool, hidden, description, effects, decision, .. } = &**explained;
         let heading = paint.style(Paint::STRONG, &plain(format!("{tool}: {description}")));
+        let hidden = hidden.as_ref().map(|why| format!("  {}\n", plain(why.clone()))).unwrap_or_default();
         let effects = plain(effects.to_string());
-        format!("{heading}\n  effects    {effects}\n{}", plain(decision.trace.explain()))
+        format!("{heading}\n{hidden}  effects    {effects}\n{}", plain(decision.trace.explain()))
     }
 }
 
@@ -292,7 +271,7 @@ impl Clerk {
 
     fn judge(&mut self, Question { tool, input, place }: Question) -> anyhow::Result<Judged> {
         let session = self.session(&place)?;
-        let judged = self.judge.judge(&session, Call::new("call", tool, input))?;
+        let judged = self.judge.judge(&session, Call::new("call", tool, input));
         if matches!(judged, Judged::Refused(_)) {
             // A session counts mistakes and speaks more plainly at the next; the next line is another model's.
             self.sessions.remove(&place);

@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod turn;
 pub(crate) mod tools;
 pub(crate) mod explain;
+pub(crate) mod redact;
 pub(crate) mod sandbox;
 pub(crate) mod doctor;
 pub(crate) mod completions;
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),
         Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
         Command::Explain(command) => explain::run(&setup(command.options)?, command.args),
+        Command::Redact(command) => redact::run(&cli.options.clone().and(command.options), &command.args),
         Command::Sandbox(command) => sandbox::run(&cli.options.clone().and(command.options), &command.args),
         Command::Doctor(command) => doctor::run(&cli.options.clone().and(command.options)),
         Command::Completions(command) => completions::run(&command),

@@ -28,7 +28,7 @@ fn what_cannot_run_is_denied() {
         (&["explain", "Read", "{}"], "expected a string (required)"),
         (
             &["explain", "Read", r#"{"file_path":"x"}"#, "--deny", "Read"],
-            "hidden: denied by deny rule `Read`",
+            "deny: deny rule `Read` (command line) covers the tool",
         ),
     ] {
         assert!(place.haft(arguments).expect(0, "").out.contains(words), "{arguments:?}");

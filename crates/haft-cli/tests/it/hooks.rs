@@ -152,3 +152,20 @@ fn the_doctor_lists_hooks_and_mistakes_in_them_are_told() {
         .haft(&["call", "List"])
         .expect(2, "haft.toml:2: hooks.PreToolUs: there is no such event; did you mean `PreToolUse`?");
 }
+
+#[test]
+fn a_hook_reads_no_secrets_and_its_words_hold_none() {
+    let settings = r#"
+        [[hooks.PreToolUse]]
+        command = "cat > HOOKS/read.json; echo token $MY_API_TOKEN >&2; exit 2"
+    "#;
+    let place = place(settings, &[]);
+    let input = json!({ "command": "echo 7Yq-nine-lives-4411" }).to_string();
+    let mut haft = place.command(&["call", "Bash", &input, "--allow", "Bash"]);
+    let output = haft.env("MY_API_TOKEN", "7Yq-nine-lives-4411").output().unwrap();
+    let ran = crate::kit::Ran::of(&output).expect(3, "");
+    let read = fs::read_to_string(place.path("hooks/read.json")).unwrap();
+    for text in [&read, &ran.out] {
+        assert!(text.contains("[redacted") && !text.contains("nine-lives"), "{text}");
+    }
+}

@@ -10,7 +10,9 @@ mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod explain; //   decisions without calls
+mod redact; //    secrets, taken out
 mod settings; //  files and options
 mod hooks; //     programs before and after calls
 mod demo; //      the show
 mod sandbox; //   commands, confined
+mod docs; //      what the documents show

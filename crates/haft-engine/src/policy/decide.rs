@@ -149,7 +149,7 @@ impl Policy {
             survey.below.map(|(rule, part)| Finding::ask(Cause::Below(rule), part)),
             survey.protected.map(|(why, part)| Finding::ask(Cause::Protected(why), part)),
             bypass_mode(request),
-            self.whole_tool(request, &survey),
+            survey.whole_tool(),
             Some(self.coverage(request, &survey)),
         ];
         let mut findings = stages.into_iter().flatten();
@@ -202,15 +202,11 @@ impl Policy {
         restricted
     }
 
-    /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
-    /// what another rule forbids.
-    fn whole_tool(&self, request: &Request<'_>, survey: &Survey) -> Option<Finding> {
-        let rule = survey.wide.allow.filter(|_| self.doubt(request).is_none())?;
-        Some(Finding::allow(Cause::Rule(rule), Part::Whole))
-    }
-
-    fn doubt(&self, request: &Request<'_>) -> Option<RuleId> {
-        self.restriction.filter(|_| request.effects.is_unknown() && request.is_named(BASH))
+    /// The rule that a command which is not understood may fall under, although this one allows the tool. What only
+    /// later layers ask is answered.
+    fn doubt(&self, request: &Request<'_>, allow: RuleId) -> Option<RuleId> {
+        let ask = self.restriction.ask.filter(|ask| ask.rank() <= allow.rank());
+        self.restriction.deny.or(ask).filter(|_| request.effects.is_unknown() && request.is_named(BASH))
     }
 
     /// The last stage: everything is covered, or the first part that is not gets asked.
@@ -219,8 +215,7 @@ impl Policy {
             return Finding::ask(Cause::External, Part::Whole);
         }
         if request.effects.is_unknown() {
-            let doubt = self.doubt(request).filter(|_| survey.wide.allow.is_some());
-            return Finding::ask(doubt.map_or(Cause::Unknown, Cause::Doubt), Part::Whole);
+            return Finding::ask(survey.doubt.map_or(Cause::Unknown, Cause::Doubt), Part::Whole);
         }
         if let Some((cause, part)) = survey.uncovered {
             return Finding::ask(cause, part);
@@ -321,8 +316,9 @@ impl Withheld<'_> {
     }
 }
 
-/// Toolsets whose members change nothing outside the session.
-const PLAN_TOOLSETS: [&str; 3] = ["readonly", "planning", "web"];
+/// Toolsets some of whose calls change nothing outside the session. Which do, their effects tell: a command that is not
+/// understood to be read-only is refused in plan mode like any other change.
+const PLAN_TOOLSETS: [&str; 4] = ["readonly", "planning", "web", "shell"];
 
 fn role_gate(request: &Request<'_>) -> Option<Finding> {
     (!may_call(request.spec, request.caller)).then_some(Finding::deny(Cause::Role, Part::Whole))
@@ -375,6 +371,8 @@ impl<'a> Request<'a> {
 struct Survey {
     /// The rules for the whole tool.
     wide: Hits,
+    /// What speaks against letting a rule for the whole tool cover what is not known.
+    doubt: Option<RuleId>,
     /// When the rule that allows the whole tool is heard.
     wide_rank: Rank,
     deny: Option<(RuleId, Part)>,
@@ -400,7 +398,8 @@ impl Survey {
     fn of(policy: &Policy, request: &Request<'_>) -> Survey {
         let mut survey = Survey::default();
         request.names().for_each(|name| survey.wide.merge(Some(policy.names.find(name))));
-        survey.wide_rank = rank(survey.wide.allow.filter(|_| policy.doubt(request).is_none()));
+        survey.doubt = survey.wide.allow.and_then(|allow| policy.doubt(request, allow));
+        survey.wide_rank = rank(survey.wide.allow.filter(|_| survey.doubt.is_none()));
         survey.cascade.whole(&survey.wide);
         survey.deny = survey.wide.deny.map(|rule| (rule, Part::Whole));
         for (index, effect) in request.effects.paths().iter().enumerate() {
@@ -414,6 +413,13 @@ impl Survey {
         }
         survey.ask = survey.asks_whole(request).map(|rule| (rule, Part::Whole)).or(survey.ask);
         survey
+    }
+
+    /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
+    /// what another rule forbids.
+    fn whole_tool(&self) -> Option<Finding> {
+        let rule = self.wide.allow.filter(|_| self.doubt.is_none())?;
+        Some(Finding::allow(Cause::Rule(rule), Part::Whole))
     }
 
     /// The rule that asks about the whole tool, unless earlier layers allow every part of the call.

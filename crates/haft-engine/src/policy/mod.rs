@@ -86,6 +86,8 @@ mod permit; //     the proof
 mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
 mod grants; //     what was granted for the session
+mod launchers; //  programs that run others
+mod lint; //       rules that do not do what they look like
 mod suggest; //    the narrowest rule that would allow a call
 pub mod protected; // files that are code
 mod names; //      matchers: names of tools,
@@ -101,6 +103,7 @@ pub use asking::{Answer, Asker, Nobody, Question, ask};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;
 pub use grants::Grants;
+pub use lint::{Remark, RemarkKind, lint};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};

@@ -22,7 +22,7 @@ pub(super) fn path(piece: Piece<'_>) -> Result<PathPattern, SyntaxError> {
     };
     let (up, names) = fixed_names(rest.cut(0, split))?;
     let glob = glob_parts(rest.cut(split, text.len()))?;
-    Ok(PathPattern { anchor, up, names, glob })
+    Ok(PathPattern { anchor, from_slash: piece.as_str().starts_with('/'), up, names, glob })
 }
 
 fn anchored(piece: Piece<'_>) -> Result<(Anchor, Piece<'_>), SyntaxError> {

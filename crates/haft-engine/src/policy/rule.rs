@@ -69,6 +69,8 @@ pub(super) enum Whose {
 pub(super) struct PathPattern {
     /// Where it begins.
     pub(super) anchor: Anchor,
+    /// Whether it is written with a slash in front.
+    pub(super) from_slash: bool,
     /// How many directories above that.
     pub(super) up: usize,
     /// The names before the first wildcard, unescaped.
@@ -269,7 +271,7 @@ mod tests {
     #[track_caller]
     fn path_of(text: &str) -> String {
         match text.parse::<Rule>().expect("a rule").0 {
-            Subject::Path(_, PathPattern { anchor, up, names, glob }) => {
+            Subject::Path(_, PathPattern { anchor, up, names, glob, .. }) => {
                 format!("{anchor:?} {}{} | {}", "../".repeat(up), names.join("/"), glob.unwrap_or_default())
             }
             other => panic!("not a path: {other:?}"),

@@ -79,8 +79,8 @@ pub struct Policy {
     pub(super) shared: Patterns,
     /// Patterns that count in calls of one tool.
     pub(super) scoped: HashMap<String, Patterns>,
-    /// The first deny or ask rule with a pattern: what a call that is not understood might fall under.
-    pub(super) restriction: Option<RuleId>,
+    /// The first deny and the first ask rule with a pattern: what a call that is not understood might fall under.
+    pub(super) restriction: Hits,
     version: u64,
 }
 
@@ -286,7 +286,7 @@ impl<'a> Compiler<'a> {
             names: NameRules::default(),
             shared: Patterns::new(),
             scoped: HashMap::new(),
-            restriction: None,
+            restriction: Hits::default(),
             version: 0,
         };
         Compiler { bases, policy, table: Table::default(), errors: Vec::new(), hasher }
@@ -310,7 +310,7 @@ impl<'a> Compiler<'a> {
 
     fn place(&mut self, rule: Subject, verdict: Verdict, id: RuleId) -> Result<(), SyntaxError> {
         if verdict != Verdict::Allow && restricts_patterns(&rule) {
-            self.policy.restriction.get_or_insert(id);
+            self.policy.restriction.add(verdict, id);
         }
         match rule {
             Subject::Tool(name) => self.place_name(name, verdict, id),

@@ -5,6 +5,7 @@
 
 mod tool_result; // what a call became
 mod compose; //     from what a tool gave to what the model reads
+mod redact; //      without its secrets
 mod budget; //      how much of it the model gets
 mod preview; //     the head and the tail of a text
 mod store; //       where the whole is kept
@@ -13,5 +14,6 @@ pub(crate) use budget::Attic;
 pub use budget::{Budget, size};
 pub(crate) use compose::{from_fault, from_reply, refused};
 pub use preview::{Preview, preview};
+pub(crate) use redact::{RedactedWriter, redact};
 pub use store::{FileStore, ResultStore};
 pub use tool_result::{FaultFacts, Meta, ToolResult, Truncation};

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use haft_redact::Redactor;
 use haft_tool::{
     Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Progress, SessionFacts,
     Tasks,
@@ -21,6 +22,7 @@ use super::{
 };
 use crate::{
     pool::Entry,
+    result::RedactedWriter,
     turn::{Events, Interrupt},
 };
 
@@ -64,6 +66,20 @@ impl CallHost {
     }
 }
 
+impl CallHost {
+    fn redactor(&self) -> Option<&Arc<Redactor>> {
+        self.session.engine().redactor_for(self.entry.name())
+    }
+
+    /// Somebody must be watching for it to cost anything.
+    fn without_secrets(&self, mut progress: Progress) -> Progress {
+        if let Some(redactor) = self.redactor().filter(|_| self.events.are_watched()) {
+            progress.label = redactor.redact_glimpse(&progress.label).into_owned();
+        }
+        progress
+    }
+}
+
 impl Host for CallHost {
     fn token(&self) -> &CancellationToken {
         self.token.get_or_init(|| self.interrupt.token(self.entry.tool().spec().on_interrupt()))
@@ -72,7 +88,7 @@ impl Host for CallHost {
         Arc::new(self.session.facts())
     }
     fn progress(&self, call: &CallId, progress: Progress) {
-        self.events.progress(call, progress);
+        self.events.progress(call, self.without_secrets(progress));
     }
     fn files(&self) -> Arc<dyn Files> {
         Arc::new(DeclaredFiles::new(
@@ -84,12 +100,21 @@ impl Host for CallHost {
         ))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
-        self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![Block::Text(text)]))
+        let redacted = self.redactor().map(|redactor| redactor.redact(&text).text.into_owned());
+        let text = Block::Text(redacted.unwrap_or(text));
+        self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![text]))
     }
     fn keeper(&self, call: &CallId) -> Keeper {
         let (results, session) = (self.session.engine().shared_results(), self.session.id().clone());
         let call = call.clone();
-        Keeper::new(move || results.begin(&session, &call))
+        let redactor = self.redactor().cloned();
+        Keeper::new(move || {
+            let (path, writer) = results.begin(&session, &call)?;
+            Ok(match &redactor {
+                Some(redactor) => (path, Box::new(RedactedWriter::new(redactor.clone(), writer))),
+                None => (path, writer),
+            })
+        })
     }
     fn state(&self, key: &str) -> Option<Value> {
         self.session.state(key)

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use super::Session;
 use crate::{
     policy::Said,
-    turn::{Now, Occasion},
+    turn::{Now, Occasion, hide_secrets},
 };
 
 impl Session {
@@ -38,10 +38,13 @@ impl Session {
         let session = self.facts();
         let now = Now { session: &session, mode: self.mode() };
         let said = join_all(hooks.iter().map(|hook| hook.occasion(now, occasion))).await;
-        let said = said.into_iter().flatten().filter(|said| !said.is_nothing());
-        said.map(
-            |said| if said.at.is_empty() { Said { at: occasion.name().to_owned(), ..said } } else { said },
-        )
-        .collect()
+        let mut said: Vec<Said> = said.into_iter().flatten().filter(|said| !said.is_nothing()).collect();
+        for said in &mut said {
+            if said.at.is_empty() {
+                occasion.name().clone_into(&mut said.at);
+            }
+            hide_secrets(self, said);
+        }
+        said
     }
 }

@@ -234,20 +234,37 @@ impl Session {
         };
         let policy = self.policy();
         let hides = |name: &str, spec: &Spec| policy.hides(name, spec, mode, &self.0.caller);
+        self.pool_where(&hides, policy.version() ^ mode as u64, &loaded)
+    }
+
+    /// The tools that there are, also those that the policy hides.
+    fn whole_pool(&self) -> Arc<Pool> {
+        self.pool_where(&|_, _| None, 0, &[])
+    }
+
+    fn pool_where(
+        &self,
+        hides: &dyn Fn(&str, &Spec) -> Option<String>,
+        hides_version: u64,
+        loaded: &[String],
+    ) -> Arc<Pool> {
         let view = PoolView {
-            hides: &hides,
-            hides_version: policy.version() ^ mode as u64,
+            hides,
+            hides_version,
             toolset: self.0.toolset.as_ref(),
-            loaded: &loaded,
+            loaded,
             thresholds: &self.0.engine.settings().thresholds,
             env: &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()),
         };
         self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).snapshot(&view)
     }
 
-    /// What would be decided about a call, and why, without running it.
+    /// What would be decided about a call, and why, without running it. Tools that are hidden from the model are judged
+    /// like the others: what hides them decides about their calls.
     pub async fn explain(&self, call: Call) -> Result<Explanation, Box<ToolResult>> {
-        let pool = self.pool();
+        let offered = self.pool();
+        let is_hidden = offered.find(&call.name).is_none();
+        let pool = if is_hidden { self.whole_pool() } else { offered.clone() };
         let (events, interrupt) = (Events::default(), Interrupt::default());
         let cx = CallCx { session: self, pool: &pool, events: &events, interrupt: &interrupt };
         let mut prepared = prepare(cx, call)?;
@@ -258,8 +275,10 @@ impl Session {
         }
         located.into_iter().flatten().for_each(|targets| prepared.effects.locate(targets));
         let decision = self.decide(&prepared);
+        let hidden = offered.absence(prepared.entry.name()).filter(|_| is_hidden);
         Ok(Explanation {
             tool: prepared.entry.name().to_owned(),
+            hidden: hidden.map(|problem| problem.kind.to_string()),
             description: prepared.describe(),
             input: (*prepared.input).clone(),
             effects: prepared.effects,
@@ -285,6 +304,8 @@ fn read_below(directory: &Path) -> String {
 pub struct Explanation {
     /// The tool's name in the pool.
     pub tool: String,
+    /// Why the model is not offered the tool, if it is not.
+    pub hidden: Option<String>,
     /// One line for a person.
     pub description: String,
     /// The input, checked and with absolute paths.
@@ -305,6 +326,11 @@ impl Session {
     /// The engine it runs on.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    /// Who takes secrets out of what is shown and kept. `None`: nobody does.
+    pub fn redactor(&self) -> Option<&Arc<haft_redact::Redactor>> {
+        self.engine().redactor()
     }
 
     /// The root of what it may touch unasked, links resolved.

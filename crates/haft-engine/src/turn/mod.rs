@@ -23,5 +23,5 @@ pub use interrupt::Interrupt;
 pub use kernel::{Kernel, KernelCx};
 pub use live::LiveTurn;
 pub use pipeline::Retry;
-pub(crate) use pipeline::{CallCx, Prepared, prepare};
+pub(crate) use pipeline::{CallCx, Prepared, hide_secrets, prepare};
 pub use scheduler::{CallIndex, Scheduler};

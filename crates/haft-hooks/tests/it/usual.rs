@@ -202,6 +202,24 @@ async fn what_must_not_leave_is_taken_out_before_a_hook_reads_it() {
 }
 
 #[tokio::test]
+async fn an_input_that_was_read_without_its_secrets_is_not_taken_back() {
+    let place = Place::new("");
+    let answer =
+        r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"echo ***"}}}"#;
+    let hooks = place.hooks(&json!({ "PreToolUse": [{ "command": format!("echo '{answer}'") }] }));
+    let hooks = hooks.filtered_by(|input| {
+        if input["tool_input"]["command"] == "echo secret" {
+            input["tool_input"]["command"] = "echo ***".into();
+        }
+    });
+    let session = place.begin(place.engine(&["Bash"]).hook(hooks));
+    let refused = call(&session, "Bash", json!({ "command": "echo secret" })).await;
+    assert_eq!(refusal(&refused), Some(Refusal::Hook), "{}", refused.text());
+    let ran = call(&session, "Bash", json!({ "command": "echo plain" })).await;
+    assert_eq!(ran.text().trim(), "***", "nothing was taken out of this one");
+}
+
+#[tokio::test]
 async fn hooks_run_beside_each_other_and_the_same_command_once() {
     let place = Place::new("");
     let wait = |command: &str| json!({ "command": command });

@@ -98,10 +98,12 @@ impl Output {
     pub(super) fn finish(&mut self) {
         let Output { cleaner, text, lines, last_line, file, .. } = self;
         cleaner.finish(&mut |clean| take(text, lines, last_line, file, clean));
-        if let File::Open(_, writer) = &mut self.file
-            && let Err(err) = writer.flush()
-        {
-            self.file = File::Broken(err.to_string());
+        if let File::Open(_, writer) = &mut self.file {
+            // Let go at once: a writer may keep back a line without end until it knows that nothing follows.
+            let mut writer = std::mem::replace(writer, Box::new(io::sink()));
+            if let Err(err) = writer.flush() {
+                self.file = File::Broken(err.to_string());
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! The three processes: outer, init, command.
 //!
-//! All of this runs between `fork` and `exec`. Only calls of [`sys`], only memory that is already there.
+//! All of this runs between `fork` and `exec`. Only calls of [`sys`], only memory that is already there. There is one copy
+//! of the caller's memory: the outer process, init, and the command until `exec` are in it together ([`sys::part`]). Who
+//! has parted with a child goes its own way and never returns; the child carries on towards the command.
 
 use std::{io, os::fd::RawFd};
 
@@ -8,7 +10,7 @@ use super::{
     mounts::Mounts,
     plan::Plan,
     report::Step,
-    sys::{self, Answer, Errno, Fork},
+    sys::{self, Answer, Errno, Together},
 };
 
 /// Confines the process that calls this. It returns in the process that is to become the command, and only there.
@@ -37,32 +39,25 @@ const SYNCHRONOUS: [i32; 6] =
 fn outer(plan: &Plan, mounts: &Mounts) -> Answer {
     plan.report.at(Step::Namespaces);
     sys::hold_signals(true)?;
-    let network = if plan.has_own_network { libc::CLONE_NEWNET } else { 0 };
     let others = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
-    sys::unshare(libc::CLONE_NEWUSER | others | network)?;
+    sys::unshare(libc::CLONE_NEWUSER | others)?;
     plan.report.at(Step::Identity);
     sys::write_file(c"/proc/self/setgroups", b"deny")?;
     sys::write_file(c"/proc/self/uid_map", &plan.user_map)?;
     sys::write_file(c"/proc/self/gid_map", &plan.group_map)?;
     plan.report.at(Step::Init);
-    let [is_ready, ready] = sys::pipe()?;
-    let Fork::Parent(init) = sys::fork()? else { return init(plan, mounts, ready) };
-    sys::close(ready);
-    // Init closes the pipe without a word if it fails; then the caller is still waiting for ours.
-    match sys::read(is_ready, &mut [0])? {
-        0 => failed_init(plan, init),
-        _ => watch(plan, init),
-    }
-}
-
-fn failed_init(plan: &Plan, init: i32) -> Answer {
-    sys::wait(init, 0)?;
-    plan.tidy();
-    Err(plan.report.failure().map_or(Errno(libc::ECHILD), |(.., errno)| errno))
+    let outer = sys::pidfd(sys::own_pid())?;
+    sys::part(Together::Always, &plan.stacks[0], watch, plan)?;
+    init(plan, mounts, outer)
 }
 
 /// Waits for init; ends it when the caller is gone; passes signals in and the end out.
-fn watch(plan: &Plan, init: i32) -> ! {
+///
+/// If init fails, it says so to the caller itself, who is still waiting for that; here it has just ended.
+extern "C" fn watch(plan: &Plan, init: i32) -> ! {
+    if plan.has_own_network {
+        plan.report.network(make_network(plan));
+    }
     close_all_but(&plan.kept);
     let (Ok(end), Ok(signals)) = (sys::pidfd(init), sys::signal_descriptor()) else {
         end_with(plan, init);
@@ -83,6 +78,13 @@ fn watch(plan: &Plan, init: i32) -> ! {
             pass_out(plan, init);
         }
     }
+}
+
+/// A network is as much work as all the mounts, so it is made while init makes those; then init joins it.
+fn make_network(plan: &Plan) -> Answer {
+    sys::unshare(libc::CLONE_NEWNET)?;
+    sys::raise_loopback()?;
+    plan.pass_listener()
 }
 
 fn pass_on(signals: RawFd, to: i32) {
@@ -125,38 +127,42 @@ fn close_all_but(kept: &[RawFd]) {
 }
 
 /// Process 1 of the namespace. It returns in the command.
-fn init(plan: &Plan, mounts: &Mounts, ready: RawFd) -> Answer {
-    match build(plan, mounts).and_then(|()| sys::fork()) {
-        Ok(Fork::Child) => become_command(plan),
-        Ok(Fork::Parent(command)) => {
-            // Fails if the outer process is gone, and with it whoever would end this one.
-            let is_heard = sys::write(ready, b"!").is_ok();
-            let _ = sys::close_range(0, u32::MAX);
-            if is_heard { reap(plan, command) } else { sys::exit(1) }
-        }
-        Err(errno) => {
-            plan.report.failed(errno);
-            sys::exit(1)
-        }
+fn init(plan: &Plan, mounts: &Mounts, outer: RawFd) -> Answer {
+    build(plan, mounts, outer)?;
+    // With the outer process whoever would end this one is gone. From here on the kernel does, before it did not yet.
+    if sys::is_readable(outer)? {
+        return Err(Errno(libc::ESRCH));
     }
+    sys::part(Together::UntilExec, &plan.stacks[1], reap, plan)?;
+    become_command(plan)
 }
 
 /// The namespace, and nothing in this process that the command could want.
-fn build(plan: &Plan, mounts: &Mounts) -> Answer {
+fn build(plan: &Plan, mounts: &Mounts, outer: RawFd) -> Answer {
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
     mounts.build(&plan.report)?;
     plan.report.at(Step::Network);
     if plan.has_own_network {
-        sys::raise_loopback()?;
-        plan.pass_listener()?;
+        join_network(plan, outer)?;
     }
     give_up_privileges(plan)?;
-    // Its memory is a copy of the caller's, keys and all. Nobody inside may look at it.
+    // Its memory is a copy of the caller's, keys and all, and the outer process is in it. Nobody inside may look at it.
     sys::prctl(libc::PR_SET_DUMPABLE, 0)?;
     // The way to give up privileges forgets this.
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as _)?;
     plan.own_words.iter().for_each(|(from, to)| sys::wipe(*from, *to));
     Ok(())
+}
+
+/// Joins the network of the outer process as soon as it has one.
+fn join_network(plan: &Plan, outer: RawFd) -> Answer {
+    loop {
+        match plan.report.await_network() {
+            Some(made) => return made.and_then(|()| sys::join(outer, libc::CLONE_NEWNET)),
+            None if sys::is_readable(outer)? => return Err(Errno(libc::ESRCH)),
+            None => {}
+        }
+    }
 }
 
 fn give_up_privileges(plan: &Plan) -> Answer {
@@ -166,7 +172,8 @@ fn give_up_privileges(plan: &Plan) -> Answer {
 }
 
 /// Reaps whoever is left over, until the command ends; the kernel ends the rest with this process.
-fn reap(plan: &Plan, command: i32) -> ! {
+extern "C" fn reap(plan: &Plan, command: i32) -> ! {
+    let _ = sys::close_range(0, u32::MAX);
     loop {
         match sys::next_signal() {
             Ok(libc::SIGCHLD) => reap_all(plan, command),

@@ -16,6 +16,7 @@ use std::{
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
     time::Duration,
 };
@@ -33,6 +34,8 @@ pub(super) struct Covers {
     names: Vec<CString>,
     /// Not stood in for, but removed if they are there afterwards.
     swept: Vec<CString>,
+    /// Whether they have been removed already.
+    are_gone: AtomicBool,
 }
 
 /// A socket with the sticky bit: nobody else makes one.
@@ -63,7 +66,7 @@ impl Covers {
         let directory = directory.map_err(|errno| failed(path, errno))?;
         lock(directory.as_raw_fd()).map_err(|errno| failed(path, errno))?;
         // From here on they are removed again, also if one cannot be made.
-        let covers = Covers { directory, names, swept };
+        let covers = Covers { directory, names, swept, are_gone: AtomicBool::new(false) };
         covers.make().map_err(|errno| failed(path, errno))?;
         Ok(covers)
     }
@@ -87,16 +90,26 @@ impl Covers {
         c_string(path.as_os_str()).is_ok_and(|path| is_cover(sys::HERE, &path))
     }
 
-    /// Removes them, unless somebody still needs them. Takes no memory, and may be done twice.
-    pub(super) fn remove(&self) {
+    /// Removes them, unless somebody still needs them; whether they are gone. Takes no memory, and may be done twice.
+    pub(super) fn remove(&self) -> bool {
         let directory = self.directory.as_raw_fd();
+        if self.are_gone.load(Relaxed) {
+            return true;
+        }
         if sys::lock(directory, libc::LOCK_EX).is_err() {
-            return;
+            return false;
         }
         for name in self.names.iter().filter(|name| is_cover(directory, name)).chain(&self.swept) {
             let _ = sys::remove_at(directory, name);
         }
         let _ = sys::lock(directory, libc::LOCK_UN);
+        self.are_gone();
+        true
+    }
+
+    /// Another process has removed them.
+    pub(super) fn are_gone(&self) {
+        self.are_gone.store(true, Relaxed);
     }
 
     /// The descriptor without which they cannot be removed.

@@ -76,11 +76,13 @@ const LINKS: [(&CStr, &CStr); 5] = [
     (c"pts/ptmx", c"/dev/ptmx"),
 ];
 
-/// Where the pieces lie while things are built; gone when they are.
-const WORKSHOP: &CStr = c"/dev/.haft";
-const EMPTY: &CStr = c"/dev/.haft/empty";
-const NO_DIRECTORY: &CStr = c"/dev/.haft/directory";
-const NO_FILE: &CStr = c"/dev/.haft/file";
+const SHARED_MEMORY: &CStr = c"/dev/shm";
+/// Where the pieces lie. In the end shared memory is mounted over them, and nobody finds them any more: to take them away
+/// instead would mean to wait until no processor looks at them.
+const WORKSHOP: &CStr = SHARED_MEMORY;
+const EMPTY: &CStr = c"/dev/shm/empty";
+const NO_DIRECTORY: &CStr = c"/dev/shm/directory";
+const NO_FILE: &CStr = c"/dev/shm/file";
 
 impl Mounts {
     /// Builds them, in a namespace of their own.
@@ -102,8 +104,7 @@ impl Mounts {
         self.open_for_writing(&write, report)?;
         self.close(report)?;
         report.at(Step::Devices);
-        sys::detach(WORKSHOP)?;
-        sys::remove_directory(WORKSHOP)?;
+        sys::mount(c"tmpfs", SHARED_MEMORY, MS_NOSUID | MS_NODEV, c"mode=1777,size=1g")?;
         sys::restrict_mount(HERE, c"/dev", READ_ONLY, false)
     }
 
@@ -125,27 +126,36 @@ impl Mounts {
 
     fn close(&self, report: &Report) -> Answer {
         report.at(Step::Names);
+        // What is taken from it is read-only from here on. The layers above have a way of their own to it.
+        sys::restrict_mount(HERE, WORKSHOP, READ_ONLY | TOUGH, false)?;
+        let empty = sys::place(EMPTY)?;
         for (index, (path, closed)) in self.closed.iter().enumerate() {
             report.item(index);
-            closed.apply(path)?;
+            put(closed.piece(path, empty)?, path)?;
         }
+        sys::close(empty);
         Ok(())
     }
 }
 
 impl Closed {
-    fn apply(self, path: &CStr) -> Answer {
-        let (source, restriction) = match self {
-            Closed::Pinned => (path, 0),
-            Closed::Frozen => (path, READ_ONLY),
-            Closed::Covered => (EMPTY, READ_ONLY),
-            Closed::HiddenDirectory => (NO_DIRECTORY, READ_ONLY),
-            Closed::HiddenFile => (NO_FILE, READ_ONLY),
-        };
-        let copy = copy(source, true)?;
-        sys::restrict_mount(copy, c"", restriction | TOUGH, true)?;
-        put(copy, path)
+    /// What is mounted over a path to close it. There are many names to cover, so the empty file is found once.
+    fn piece(self, path: &CStr, empty: RawFd) -> Answer<RawFd> {
+        match self {
+            Closed::Pinned => restricted(path, TOUGH),
+            Closed::Frozen => restricted(path, READ_ONLY | TOUGH),
+            Closed::Covered => sys::copy_mount(empty, false),
+            Closed::HiddenDirectory => copy(NO_DIRECTORY, false),
+            Closed::HiddenFile => copy(NO_FILE, false),
+        }
     }
+}
+
+/// A copy of what is mounted at a path and below it, with less to be done.
+fn restricted(path: &CStr, restriction: u64) -> Answer<RawFd> {
+    let copy = copy(path, true)?;
+    sys::restrict_mount(copy, c"", restriction, true)?;
+    Ok(copy)
 }
 
 /// A copy of what is mounted at a path.
@@ -193,12 +203,10 @@ fn make_devices(devices: &[RawFd]) -> Answer {
         put(*copy, path)?;
     }
     LINKS.iter().try_for_each(|(target, path)| sys::link(target, path))?;
-    sys::make_directory(c"/dev/shm", 0o1777)?;
-    sys::mount(c"tmpfs", c"/dev/shm", MS_NOSUID | MS_NODEV, c"mode=1777,size=1g")?;
     sys::make_directory(c"/dev/pts", 0o755)?;
     // Without it there are no terminals inside, which some kernels insist on.
     let _ = sys::mount(c"devpts", c"/dev/pts", quiet, c"newinstance,ptmxmode=0666,mode=620");
-    sys::make_directory(WORKSHOP, 0o700)?;
+    sys::make_directory(WORKSHOP, 0o755)?;
     sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=2g")?;
     sys::make_file(EMPTY, 0o444)?;
     sys::make_directory(NO_DIRECTORY, 0)?;

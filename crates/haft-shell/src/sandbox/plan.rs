@@ -10,6 +10,7 @@ use std::{
         unix::fs::MetadataExt,
     },
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use super::{
@@ -21,7 +22,7 @@ use super::{
     protected::{Names, between},
     report::{Report, Step},
     seccomp::{Filter, Sockets},
-    sys::{self, Answer},
+    sys::{self, Answer, Stack},
 };
 
 /// Everything that the new process needs to confine itself. It only reads it.
@@ -37,6 +38,8 @@ pub(super) struct Plan {
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
     pub(super) has_own_network: bool,
+    /// What the outer process and init run on, once they have a child.
+    pub(super) stacks: [Stack; 2],
     /// Where the words that this process was started with are in memory: its arguments and its variables.
     pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
@@ -74,6 +77,7 @@ impl Plan {
             user_map: map(user),
             group_map: map(group),
             has_own_network: has_namespaces && is_closed,
+            stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
             covers,
@@ -118,9 +122,16 @@ impl Plan {
         Ok(Some(listener.into()))
     }
 
-    /// Removes what keeps names from being made. Takes no memory, and may be done twice.
+    /// Removes what keeps names from being made, unless the outer process has. Takes no memory, and may be done twice.
     pub(super) fn tidy(&self) {
-        self.covers.iter().for_each(Covers::remove);
+        if self.report.is_tidy() {
+            return self.covers.iter().for_each(Covers::are_gone);
+        }
+        // All of them, also after one that somebody still needs.
+        let needed = self.covers.iter().filter(|covers| !covers.remove()).count();
+        if needed == 0 {
+            self.report.tidied();
+        }
     }
 
     /// What failed in the new process, in words.
@@ -294,17 +305,17 @@ impl Places {
 fn temporaries() -> [Temporary; 2] {
     let tmp = Temporary {
         path: c"/tmp",
-        upper: c"/dev/.haft/tmp",
-        work: c"/dev/.haft/tmp-work",
-        options: c"lowerdir=/tmp,upperdir=/dev/.haft/tmp,workdir=/dev/.haft/tmp-work,userxattr",
+        upper: c"/dev/shm/tmp",
+        work: c"/dev/shm/tmp-work",
+        options: c"lowerdir=/tmp,upperdir=/dev/shm/tmp,workdir=/dev/shm/tmp-work,userxattr",
         again: Vec::new(),
         is_layered: false,
     };
     let var_tmp = Temporary {
         path: c"/var/tmp",
-        upper: c"/dev/.haft/var",
-        work: c"/dev/.haft/var-work",
-        options: c"lowerdir=/var/tmp,upperdir=/dev/.haft/var,workdir=/dev/.haft/var-work,userxattr",
+        upper: c"/dev/shm/var",
+        work: c"/dev/shm/var-work",
+        options: c"lowerdir=/var/tmp,upperdir=/dev/shm/var,workdir=/dev/shm/var-work,userxattr",
         again: Vec::new(),
         is_layered: false,
     };
@@ -406,13 +417,24 @@ fn string(path: &Path) -> Result<CString, SandboxError> {
     c_string(path.as_os_str()).map_err(|_| SandboxError::path("name", path, "there is a NUL in it"))
 }
 
+fn stack() -> Result<Stack, SandboxError> {
+    Stack::new().map_err(|err| SandboxError::build("have memory for a stack", err))
+}
+
 fn no_descriptors(errno: sys::Errno) -> SandboxError {
     SandboxError::build("open a pipe", errno)
 }
 
 /// Where the kernel sees this process's arguments and variables: the 48th to 51st field of its facts, counted after the
 /// name, which may have spaces and brackets. Nowhere, if it does not say.
+///
+/// Asked once: they stay where they are.
 fn own_words() -> [(usize, usize); 2] {
+    static WORDS: OnceLock<[(usize, usize); 2]> = OnceLock::new();
+    *WORDS.get_or_init(find_own_words)
+}
+
+fn find_own_words() -> [(usize, usize); 2] {
     let facts = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = facts.rsplit_once(')').map_or("", |(_, rest)| rest);
     let mut fields = after_name.split_ascii_whitespace().skip(45).map_while(|field| field.parse().ok());

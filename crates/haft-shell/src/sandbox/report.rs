@@ -3,13 +3,16 @@
 //! A process between `fork` and `exec` can only leave numbers, so it notes what it is about to do; what is noted last when
 //! it fails is what failed.
 
-use std::{io, sync::atomic::Ordering::Relaxed};
+use std::{
+    io,
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+};
 
-use super::sys::{Errno, Shared};
+use super::sys::{self, Answer, Errno, Shared};
 
 /// What the processes tell each other.
 #[derive(Debug)]
-pub(super) struct Report(Shared<4>);
+pub(super) struct Report(Shared<6>);
 
 /// A step, and which of its things.
 const STEP: usize = 0;
@@ -18,6 +21,10 @@ const ITEM: usize = 1;
 const ERRNO: usize = 2;
 /// How the command ended, as the kernel says it, and one so that zero is "not yet".
 const STATUS: usize = 3;
+/// Whether what stood in for missing names has been removed.
+const TIDY: usize = 4;
+/// What became of the network: nothing yet, a one, or what the kernel said, below zero.
+const NETWORK: usize = 5;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +96,32 @@ impl Report {
         self.0.all()[STATUS].load(Relaxed).checked_sub(1).filter(|status| *status >= 0)
     }
 
+    pub(super) fn tidied(&self) {
+        self.0.all()[TIDY].store(1, Relaxed);
+    }
+
+    pub(super) fn is_tidy(&self) -> bool {
+        self.0.all()[TIDY].load(Relaxed) != 0
+    }
+
+    /// Says what became of the network to whoever waits for it.
+    pub(super) fn network(&self, made: Answer) {
+        let network = &self.0.all()[NETWORK];
+        network.store(made.map_or_else(|errno| -errno.0, |()| 1), Release);
+        sys::wake(network);
+    }
+
+    /// What became of the network, waited for until it is said or somebody asks us to look up.
+    pub(super) fn await_network(&self) -> Option<Answer> {
+        let network = &self.0.all()[NETWORK];
+        sys::sleep_while_zero(network);
+        match network.load(Acquire) {
+            0 => None,
+            errno @ ..0 => Some(Err(Errno(-errno))),
+            1.. => Some(Ok(())),
+        }
+    }
+
     /// What failed, if anything did: the step, its words, which of its things, and why.
     pub(super) fn failure(&self) -> Option<(Step, &'static str, usize, Errno)> {
         let [step, item, errno] = [STEP, ITEM, ERRNO].map(|at| self.0.all()[at].load(Relaxed));
@@ -116,5 +149,15 @@ mod tests {
         report.ended(0);
         assert_eq!(report.failure(), Some((Step::Names, "close", 3, Errno(libc::EPERM))));
         assert_eq!(report.status(), Some(0));
+    }
+
+    #[test]
+    fn what_became_of_the_network_is_waited_for() {
+        for made in [Ok(()), Err(Errno(libc::ENOSPC))] {
+            let report = Report::new().unwrap();
+            assert_eq!(report.await_network(), None);
+            report.network(made);
+            assert_eq!(report.await_network(), Some(made));
+        }
     }
 }

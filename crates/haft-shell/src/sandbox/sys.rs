@@ -2,11 +2,15 @@
 //!
 //! Between `fork` and `exec` of a program with threads nothing may allocate or lock: another thread may have held the
 //! lock when the fork happened. So everything here is one system call, takes what was made ready before, and answers
-//! with the kernel's number. Each function says why it is sound; nobody else in the project writes `unsafe`.
+//! with the kernel's number. Nothing goes through the C library, whose `errno` is memory that two of the processes share.
+//! Each function says why it is sound; nobody else in the project writes `unsafe`.
 #![allow(
     unsafe_code,
     reason = "the system calls that build a sandbox have no safe form that promises not to allocate"
 )]
+
+mod bare; //  a call without the C library
+mod part; //  two processes in one memory
 
 use std::{
     ffi::{CStr, c_int, c_long, c_ulong},
@@ -32,9 +36,11 @@ impl From<Errno> for io::Error {
 
 pub(super) type Answer<T = ()> = Result<T, Errno>;
 
+pub(super) use part::{Stack, Together, part};
+
 fn answer(result: c_long) -> Answer<c_long> {
-    // SAFETY: the address of this thread's own errno.
-    if result < 0 { Err(Errno(unsafe { *libc::__errno_location() })) } else { Ok(result) }
+    // No call that is used here has a good answer below zero.
+    if result < 0 { Err(Errno(-result as i32)) } else { Ok(result) }
 }
 
 /// A system call with up to six numbers or addresses.
@@ -42,7 +48,7 @@ macro_rules! call {
     ($number:ident $(, $argument:expr)*) => {
         // SAFETY: pointers among the arguments are to live values of the type that this call reads or writes; see where
         // they are made, in the line that calls.
-        answer(unsafe { libc::syscall(libc::$number $(, $argument)*) })
+        answer(unsafe { bare::call(libc::$number, [$($argument as usize),*]) })
     };
 }
 
@@ -63,27 +69,21 @@ pub(super) fn before_exec(
     unsafe { command.pre_exec(child) };
 }
 
-/// Who one is after a fork.
-pub(super) enum Fork {
-    Parent(i32),
-    Child,
-}
-
-/// A plain fork, without the handlers of the C library.
-pub(super) fn fork() -> Answer<Fork> {
-    let pid =
-        call!(SYS_clone, libc::SIGCHLD as c_ulong, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong)?;
-    Ok(if pid == 0 { Fork::Child } else { Fork::Parent(pid as i32) })
-}
-
 /// Ends at once, without handlers.
 pub(super) fn exit(code: i32) -> ! {
-    // SAFETY: takes a number.
-    unsafe { libc::_exit(code) }
+    loop {
+        // It does not come back; the type wants to be told.
+        let _ = call!(SYS_exit_group, code as c_long);
+    }
 }
 
 pub(super) fn unshare(flags: c_int) -> Answer {
     call!(SYS_unshare, flags as c_long).map(drop)
+}
+
+/// Goes where the process with this descriptor is, as far as this namespace is concerned.
+pub(super) fn join(pidfd: RawFd, namespace: c_int) -> Answer {
+    call!(SYS_setns, pidfd as c_long, namespace as c_long).map(drop)
 }
 
 pub(super) fn new_session() -> Answer {
@@ -164,8 +164,11 @@ pub(super) fn can_have_namespaces() -> Answer {
     // The host name's namespace is the cheapest that needs power in the new user namespace.
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_NEWUSER | libc::CLONE_NEWUTS | libc::SIGCHLD;
     // SAFETY: the child only returns; this thread is suspended until it has, so that the stack outlives it.
-    let pid = answer(unsafe { libc::clone(nothing, top, flags, ptr::null_mut()) }.into())?;
-    wait(pid as i32, libc::__WALL).map(drop)
+    let pid = unsafe { libc::clone(nothing, top, flags, ptr::null_mut()) };
+    if pid < 0 {
+        return Err(Errno(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM)));
+    }
+    wait(pid, libc::__WALL).map(drop)
 }
 
 // ---- signals
@@ -204,8 +207,9 @@ pub(super) fn read_signal(fd: RawFd) -> Option<i32> {
 
 /// Takes the default action of a signal: for one who passes on how another has died.
 pub(super) fn die_of(signal: i32) -> ! {
-    // SAFETY: sets no handler of ours; the set is a value of its own.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // What the kernel knows of a handler is four words; with zeroes it is the default one.
+    let default = [0u64; 4];
+    let _ = call!(SYS_rt_sigaction, signal as c_long, default.as_ptr(), ptr::null::<u8>(), size_of::<u64>());
     let _ = hold_signals(false);
     let _ = kill(own_pid(), signal);
     exit(128 + signal)
@@ -241,16 +245,6 @@ pub(super) fn owned_pipe() -> Answer<[OwnedFd; 2]> {
     Ok(pipe()?.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-/// How many bytes were read; zero at the end.
-pub(super) fn read(fd: RawFd, bytes: &mut [u8]) -> Answer<usize> {
-    loop {
-        match call!(SYS_read, fd as c_long, bytes.as_mut_ptr(), bytes.len()) {
-            Err(Errno(libc::EINTR)) => {}
-            other => return other.map(|count| count as usize),
-        }
-    }
-}
-
 pub(super) fn write(fd: RawFd, bytes: &[u8]) -> Answer {
     let count = call!(SYS_write, fd as c_long, bytes.as_ptr(), bytes.len())?;
     if count as usize == bytes.len() { Ok(()) } else { Err(Errno(libc::EIO)) }
@@ -266,10 +260,18 @@ pub(super) fn write_file(path: &CStr, bytes: &[u8]) -> Answer {
 
 /// Waits until one of them can be read or has been closed; which.
 pub(super) fn poll<const N: usize>(fds: [RawFd; N]) -> Answer<[bool; N]> {
+    poll_until(fds, ptr::null())
+}
+
+/// Whether it can be read or has been closed by now.
+pub(super) fn is_readable(fd: RawFd) -> Answer<bool> {
+    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    poll_until([fd], &raw const at_once).map(|[is_readable]| is_readable)
+}
+
+fn poll_until<const N: usize>(fds: [RawFd; N], time: *const libc::timespec) -> Answer<[bool; N]> {
     let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // SAFETY: an array of so many.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, -1) };
-    match answer(ready.into()) {
+    match call!(SYS_ppoll, polled.as_mut_ptr(), N, time, ptr::null::<u8>(), 0 as c_long) {
         Ok(_) => Ok(polled.map(|one| one.revents != 0)),
         Err(Errno(libc::EINTR)) => Ok([false; N]),
         Err(errno) => Err(errno),
@@ -332,11 +334,6 @@ pub(super) fn link(target: &CStr, path: &CStr) -> Answer {
     call!(SYS_symlinkat, target.as_ptr(), HERE as c_long, path.as_ptr()).map(drop)
 }
 
-/// Removes a directory, if it is empty.
-pub(super) fn remove_directory(path: &CStr) -> Answer {
-    call!(SYS_unlinkat, HERE as c_long, path.as_ptr(), libc::AT_REMOVEDIR as c_long).map(drop)
-}
-
 /// Makes something that is neither file nor directory.
 pub(super) fn make_node_at(directory: RawFd, name: &CStr, mode: u32) -> Answer {
     call!(SYS_mknodat, directory as c_long, name.as_ptr(), mode as c_long, 0 as c_long).map(drop)
@@ -376,10 +373,6 @@ pub(super) fn mount(kind: &CStr, path: &CStr, flags: c_ulong, options: &CStr) ->
 pub(super) fn make_private() -> Answer {
     let nothing = ptr::null::<u8>();
     call!(SYS_mount, nothing, c"/".as_ptr(), nothing, libc::MS_REC | libc::MS_PRIVATE, nothing).map(drop)
-}
-
-pub(super) fn detach(path: &CStr) -> Answer {
-    call!(SYS_umount2, path.as_ptr(), libc::MNT_DETACH as c_long).map(drop)
 }
 
 /// A copy of what is mounted at a place, not yet mounted anywhere.
@@ -571,6 +564,18 @@ pub(super) fn wipe(from: usize, to: usize) {
         // this process is a copy with a single thread that reads no variable after this.
         unsafe { ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(from), 0, to - from) };
     }
+}
+
+/// Sleeps as long as a number is zero, but not for ever: whoever would wake us may be gone.
+pub(super) fn sleep_while_zero(number: &AtomicI32) {
+    let a_while = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    // Woken, late, or not zero any more: whoever called looks at it.
+    let _ = call!(SYS_futex, number.as_ptr(), libc::FUTEX_WAIT as c_long, 0 as c_long, &raw const a_while);
+}
+
+/// Wakes whoever sleeps because of a number.
+pub(super) fn wake(number: &AtomicI32) {
+    let _ = call!(SYS_futex, number.as_ptr(), libc::FUTEX_WAKE as c_long, c_int::MAX as c_long);
 }
 
 /// Numbers that a process and its copies share.

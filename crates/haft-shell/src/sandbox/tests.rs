@@ -297,6 +297,39 @@ fn a_program_that_is_not_there_is_an_error_of_the_start() {
 }
 
 #[test]
+fn what_fails_while_it_is_built_is_told_by_its_step_and_nothing_stays() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let write = vec![scene.path("ws"), scene.path("gone")];
+    let unwritable = Confinement { write, ..scene.confinement() };
+    let nowhere = Confinement { cwd: scene.path("gone"), ..scene.confinement() };
+    for (confinement, step) in [(unwritable, "open for writing"), (nowhere, "enter the directory")] {
+        fs::create_dir(scene.path("gone")).unwrap();
+        let (mut command, guard) = ready(&confinement, &Support::here(), "true");
+        fs::remove_dir_all(scene.path("gone")).unwrap();
+        let err = command.current_dir(&scene.root).spawn().map_err(|err| guard.explain(err)).unwrap_err();
+        assert!(err.to_string().contains(step), "{err}");
+        drop((command, guard));
+        assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
+    }
+}
+
+#[test]
+fn shared_memory_is_empty_and_the_workshop_is_not_to_be_found() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    scene.check(
+        "ls -A /dev/shm; echo x > /dev/shm/x && cat /dev/shm/x && ls -A /dev/shm/..",
+        EXPECTED_DEVICES,
+    );
+    scene.check("ls -A /dev/shm", "");
+}
+
+/// What is in `/dev`, after a word from shared memory.
+const EXPECTED_DEVICES: &str =
+    "x\nfd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero";
+
+#[test]
 fn a_signal_to_the_process_reaches_the_command() {
     needs_namespaces!();
     let scene = Scene::new();

@@ -16,21 +16,39 @@ const ALLOW: Verdict = Verdict::Allow;
 const ASK: Verdict = Verdict::Ask;
 const DENY: Verdict = Verdict::Deny;
 
-/// Rules as they are listed in tests: `allow Read(src/**); deny Bash(curl:*)`.
+/// Rules as they are listed in tests: `allow Read(src/**); ask@agent Edit; deny Bash(curl:*)`, `ask!` if it is firm.
 fn policy(rules: &str) -> Policy {
+    let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
+    Policy::compile(written(rules), &bases).unwrap_or_else(|errors| panic!("{}", errors[0]))
+}
+
+fn written(rules: &str) -> Rules {
     let mut lists = Rules::default();
     for line in rules.split(';').map(str::trim).filter(|line| !line.is_empty()) {
         let (list, text) = line.split_once(' ').expect("`allow`, `ask` or `deny`, then the rule");
-        let list = match list {
+        let (list, layer) = list.split_once('@').unwrap_or((list, "global"));
+        let firm = list.ends_with('!');
+        let list = match list.trim_end_matches('!') {
             "allow" => &mut lists.allow,
             "ask" => &mut lists.ask,
             "deny" => &mut lists.deny,
             other => panic!("no list is called {other}"),
         };
-        list.push(Written::new(text, Origin::Flag));
+        list.push(Written { firm, ..Written::new(text, Origin::Flag).in_layer(layer_named(layer)) });
     }
-    let bases = Bases { workspace: WORKSPACE.into(), home: Some("/home/u".into()) };
-    Policy::compile(lists, &bases).unwrap_or_else(|errors| panic!("{}", errors[0]))
+    lists
+}
+
+fn layer_named(name: &str) -> Layer {
+    let any = || "any".to_owned();
+    match name {
+        "model" => Layer::Model(any()),
+        "sandbox" => Layer::Sandbox,
+        "agent" => Layer::Agent(any()),
+        "group" => Layer::Group(any()),
+        "global" => Layer::Global,
+        other => panic!("no layer is called {other}"),
+    }
 }
 
 /// A call to be decided.
@@ -570,6 +588,10 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
 }
 
 mod asking;
+
+mod layers;
+
+mod lint;
 
 mod properties;
 

@@ -37,8 +37,22 @@ const PATHS: &[&str] = &[
 ];
 
 fn rule() -> impl Strategy<Value = String> {
-    let list = prop::sample::select(&["allow", "ask", "deny"]);
-    (list, prop::sample::select(RULES)).prop_map(|(list, text)| format!("{list} {text}"))
+    let list = prop::sample::select(&["allow", "ask", "ask!", "deny"]);
+    let layer = prop::sample::select(&["model", "sandbox", "agent", "group", "global"]);
+    (list, layer, prop::sample::select(RULES))
+        .prop_map(|(list, layer, text)| format!("{list}@{layer} {text}"))
+}
+
+/// Rules that ask or allow, of one layer.
+fn rules_of(layer: &'static str) -> impl Strategy<Value = String> {
+    let one = (prop::sample::select(&["allow", "ask"]), prop::sample::select(RULES));
+    let one = one.prop_map(move |(list, text)| format!("{list}@{layer} {text}"));
+    prop::collection::vec(one, 0..4).prop_map(|rules| rules.join(";"))
+}
+
+fn layers_answer(policy: &Policy, case: &Case, layer: &str) -> String {
+    let layers = policy.decide(&case.request()).trace.layers();
+    layers.into_iter().find(|step| step.stage == layer).expect("the layer").outcome
 }
 
 fn effects() -> impl Strategy<Value = Effects> {
@@ -130,6 +144,20 @@ proptest! {
         prop_assert!(!uncovered || covered == ASK, "a rule's question passed for an open one");
         if let Settled::Refused(refused) = heard {
             prop_assert!(before == DENY || refused.decision.trace.hooks() == said);
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_layer_says_of_a_whole_call_stands(
+        first in rules_of("agent"), second in rules_of("global"), case in any_case(),
+    ) {
+        let case = case.mode(Mode::Default);
+        let alone = policy(&first).decide(&case.request()).verdict;
+        let both = policy(&format!("{first};{second}"));
+        match (layers_answer(&policy(&first), &case, "agent").as_str(), alone) {
+            ("ask", ASK) => prop_assert_eq!(both.decide(&case.request()).verdict, ASK),
+            ("allow", ALLOW) => prop_assert_eq!(both.decide(&case.request()).verdict, ALLOW),
+            _ => {}
         }
     }
 

@@ -122,11 +122,16 @@ fn may_retry(call_cx: &CallCx<'_>, prepared: &Prepared<'_>, fault: &Fault, attem
 /// Waits before the next attempt. Says no if the call was cancelled meanwhile.
 async fn pause(call_cx: &CallCx<'_>, prepared: &Prepared<'_>, cx: &Cx, attempts: u32, fault: &Fault) -> bool {
     let delay = call_cx.retry().delay(attempts);
+    let redactor = call_cx.session.engine().redactor_for(prepared.entry.name());
+    let reason = redactor.map_or_else(
+        || fault.message().to_owned(),
+        |redactor| redactor.redact(fault.message()).text.into_owned(),
+    );
     call_cx.events.send(|| Event::Retrying {
         call: prepared.call.clone(),
         attempt: attempts + 1,
         delay,
-        reason: fault.message().to_owned(),
+        reason: reason.clone(),
     });
     tokio::select! {
         () = tokio::time::sleep(delay) => true,

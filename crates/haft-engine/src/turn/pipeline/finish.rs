@@ -6,7 +6,7 @@ use haft_tool::{Fault, Reply};
 
 use super::{CallCx, Ended, Prepared};
 use crate::{
-    result::{Meta, ToolResult, from_fault, from_reply},
+    result::{Meta, ToolResult, from_fault, from_reply, redact},
     turn::Event,
 };
 
@@ -21,6 +21,7 @@ pub(crate) fn compose(
     let view = cx.events.are_watched().then(|| prepared.view(&outcome)).map(Box::new);
     let mut ended = shape(prepared, outcome, meta);
     ended.result.view = view;
+    hide_secrets(cx, prepared.entry.name(), &mut ended.result);
     ended
 }
 
@@ -32,6 +33,13 @@ fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta)
             Ended { result: Box::new(from_reply(call, name, reply, meta)), changes }
         }
         Err(fault) => Ended { result: Box::new(from_fault(call, name, &fault, meta)), changes: Vec::new() },
+    }
+}
+
+/// Taken out before anybody sees the result: hooks, the store of large ones, the journal, whoever watches.
+pub(crate) fn hide_secrets(cx: &CallCx<'_>, tool: &str, result: &mut ToolResult) {
+    if let Some(redactor) = cx.session.engine().redactor_for(tool) {
+        redact(redactor, result);
     }
 }
 

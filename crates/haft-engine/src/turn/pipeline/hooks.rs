@@ -16,7 +16,7 @@ use super::{CallCx, Prepared, check, foresee};
 use crate::{
     policy::{Answer, Asker, Permit, Question, Said, Verdict, strictest},
     result::ToolResult,
-    session::locate_each,
+    session::{Session, locate_each},
     turn::{Arguments, Event, Hook, Now, Occasion},
 };
 
@@ -239,13 +239,14 @@ impl<'t> CallCx<'t> {
         self.session.engine().hooks()
     }
 
-    /// What was said, without those who said nothing. Whoever watches sees it.
+    /// What was said, without secrets and without those who said nothing. Whoever watches sees it.
     fn heard(&self, prepared: &Prepared<'_>, at: &str, said: Vec<Vec<Said>>) -> Vec<Said> {
         let mut said: Vec<Said> = said.into_iter().flatten().filter(|said| !said.is_nothing()).collect();
         for said in &mut said {
             if said.at.is_empty() {
                 at.clone_into(&mut said.at);
             }
+            hide_secrets(self.session, said);
             self.events
                 .send(|| Event::HookSaid { call: prepared.call.clone(), said: Arc::new(said.clone()) });
         }
@@ -266,6 +267,15 @@ impl<'t> CallCx<'t> {
         if let Some(said) = tool_cx.token().run_until_cancelled(told).await {
             self.heard(prepared, "PermissionDenied", said);
         }
+    }
+}
+
+/// A hook may have printed what it was told, or what it found elsewhere.
+pub(crate) fn hide_secrets(session: &Session, said: &mut Said) {
+    let Some(redactor) = session.redactor() else { return };
+    let Said { reason, context, stop, notice, output, .. } = said;
+    for words in [reason, context, stop, notice, output].into_iter().flatten() {
+        *words = redactor.redact(words).text.into_owned();
     }
 }
 

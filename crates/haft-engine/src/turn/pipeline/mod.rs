@@ -25,7 +25,7 @@ use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFact
 
 use begin::Halt;
 pub(crate) use foresee::Prepared;
-pub(crate) use hooks::stops;
+pub(crate) use hooks::{hide_secrets, stops};
 pub use retry::Retry;
 
 use crate::{
@@ -125,6 +125,8 @@ async fn attempt(
 
 /// A call that never came so far still gets its result, and its place in the journal.
 pub(crate) async fn refuse(cx: CallCx<'_>, mut result: Box<ToolResult>) -> Ended {
+    let tool = result.tool.clone();
+    finish::hide_secrets(&cx, &tool, &mut result);
     finish::record(&cx, &mut result).await;
     Ended { result, changes: Vec::new() }
 }

@@ -1,0 +1,359 @@
+//! Rules that do not do what they look like.
+//!
+//! A rule that can never match protects nobody, one that another covers is noise, and one that is broader than it looks
+//! is how agents get out. None of these is an error: whoever wrote them decides. Said with the place of the rule.
+
+use std::{collections::HashSet, fmt};
+
+use haft_schema::nearest;
+use serde::Serialize;
+
+use super::{
+    decide::Verdict,
+    launchers::runs_others,
+    rule::{
+        Anchor, BASH, CommandPattern, EDIT, HostPattern, Name, PathPattern, READ, Rule, Subject, WEB_FETCH,
+        Whose,
+    },
+    written::{Origin, Rules, Written},
+};
+
+/// Something about a rule that whoever wrote it should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    /// The list that the rule stands in.
+    pub verdict: Verdict,
+    /// Its text.
+    pub rule: String,
+    /// Where it was written.
+    pub origin: Origin,
+    /// What kind of remark.
+    pub kind: RemarkKind,
+    /// What is the matter, and what would be better.
+    pub words: String,
+}
+
+/// What is the matter with a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RemarkKind {
+    /// No call can fall under it.
+    NeverMatches,
+    /// Another rule says the same or decides before it.
+    Shadowed,
+    /// It covers more than one would think.
+    Broad,
+    /// It covers less than one would think.
+    Narrow,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} rule `{}` {}", self.origin, self.verdict, self.rule, self.words)
+    }
+}
+
+/// Looks at all rules together. `tools` are the names, aliases among them, of the tools that there are; names of servers'
+/// tools are not judged, for a server may be away.
+pub fn lint<'a>(rules: &Rules, tools: impl IntoIterator<Item = &'a str>) -> Vec<Remark> {
+    let tools: HashSet<&str> = tools.into_iter().collect();
+    let lists = [(Verdict::Deny, &rules.deny), (Verdict::Ask, &rules.ask), (Verdict::Allow, &rules.allow)];
+    let all: Vec<Read> = lists
+        .into_iter()
+        .flat_map(|(verdict, list)| list.iter().filter_map(move |written| Read::of(verdict, written)))
+        .collect();
+    let mut remarks = Vec::new();
+    for (index, rule) in all.iter().enumerate() {
+        let alone = never_matches(rule, &tools).or_else(|| broad(rule)).or_else(|| narrow(rule));
+        remarks.extend(
+            alone.or_else(|| shadowed(rule, index, &all)).map(|(kind, words)| rule.remark(kind, words)),
+        );
+    }
+    remarks
+}
+
+/// A rule that could be read. What is wrong with others, compiling tells.
+struct Read<'a> {
+    verdict: Verdict,
+    written: &'a Written,
+    subject: Subject,
+}
+
+type Said = (RemarkKind, String);
+
+impl<'a> Read<'a> {
+    fn of(verdict: Verdict, written: &'a Written) -> Option<Read<'a>> {
+        let Rule(subject) = written.text.parse().ok()?;
+        Some(Read { verdict, written, subject })
+    }
+
+    fn remark(&self, kind: RemarkKind, words: String) -> Remark {
+        let Written { text, origin, .. } = self.written;
+        Remark { verdict: self.verdict, rule: text.clone(), origin: origin.clone(), kind, words }
+    }
+}
+
+fn never_matches(rule: &Read<'_>, tools: &HashSet<&str>) -> Option<Said> {
+    let words = match &rule.subject {
+        Subject::Tool(Name::Exact(name)) => unknown_tool(name, tools)?,
+        Subject::Path(Whose::Tool(name), _) | Subject::Host(Whose::Tool(name), _) => {
+            unknown_tool(name, tools)?
+        }
+        Subject::Command(command) => no_command(command)?,
+        Subject::Path(_, path) => looks_absolute(path)?,
+        Subject::Tool(Name::Prefix(_)) | Subject::Host(..) => return None,
+    };
+    Some((RemarkKind::NeverMatches, words))
+}
+
+fn unknown_tool(name: &str, tools: &HashSet<&str>) -> Option<String> {
+    // These names speak of what any call does.
+    let is_known = [READ, EDIT, BASH, WEB_FETCH].contains(&name) || tools.contains(name);
+    if is_known || name.starts_with("mcp__") {
+        return None;
+    }
+    let advice = match nearest(name, tools.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`haft tools --all` lists the tools".to_owned(),
+    };
+    Some(format!("never matches: there is no tool `{name}`; {advice}"))
+}
+
+/// A rule is compared with the words of one simple command.
+fn no_command(CommandPattern { words, .. }: &CommandPattern) -> Option<String> {
+    const JOINTS: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
+    if let Some(joint) = words.iter().find(|word| JOINTS.contains(&word.as_str())) {
+        return Some(format!(
+            "never matches: `{joint}` joins commands, and a rule speaks of one; write a rule for each part"
+        ));
+    }
+    let first = words.first()?;
+    let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    });
+    is_assignment.then(|| {
+        format!("never matches: `{first}` sets a variable and is no program; begin with the program")
+    })
+}
+
+/// `/etc/hosts` looks like a path from the root, and begins at the workspace.
+fn looks_absolute(path: &PathPattern) -> Option<String> {
+    const ROOTS: [&str; 15] = [
+        "etc", "usr", "var", "home", "root", "tmp", "proc", "sys", "dev", "opt", "mnt", "bin", "lib",
+        "Users", "Library",
+    ];
+    let first = path.names.first().filter(|name| ROOTS.contains(&name.as_str()))?;
+    let in_workspace = path.anchor == Anchor::Workspace && path.up == 0 && path.from_slash;
+    in_workspace.then(|| {
+        format!("means `{first}` in the workspace, not in the file system; write `//{first}…` for that")
+    })
+}
+
+fn broad(rule: &Read<'_>) -> Option<Said> {
+    if rule.verdict != Verdict::Allow {
+        return None;
+    }
+    let words = match &rule.subject {
+        Subject::Tool(Name::Prefix(prefix)) if prefix.is_empty() => {
+            "lets every tool run, also those that servers bring later".to_owned()
+        }
+        Subject::Tool(Name::Prefix(prefix)) => {
+            format!("lets every tool run whose name begins with `{prefix}`, also those that are added later")
+        }
+        Subject::Tool(Name::Exact(name)) if name == BASH => {
+            "lets every command run; name the programs, as in `Bash(cargo test:*)`".to_owned()
+        }
+        Subject::Tool(Name::Exact(name)) if name == EDIT => {
+            "lets every file be written, wherever it is; write `Edit(**)` for the workspace".to_owned()
+        }
+        Subject::Tool(Name::Exact(name)) if name == READ => {
+            "lets every file be read, also keys in the home; reading the workspace needs no rule".to_owned()
+        }
+        Subject::Command(command) => broad_command(command)?,
+        Subject::Host(_, host) => broad_host(host)?,
+        Subject::Path(_, path) => broad_path(path)?,
+        Subject::Tool(Name::Exact(_)) => return None,
+    };
+    Some((RemarkKind::Broad, words))
+}
+
+fn broad_command(command: &CommandPattern) -> Option<String> {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    (command.open && runs_others(&words)).then(|| {
+        format!(
+            "lets everything run that `{}` can start; write the whole command, without `:*`",
+            words.join(" ")
+        )
+    })
+}
+
+/// Hosts below which anybody can put up a page, or receive what is sent.
+const OPEN_TO_ALL: [&str; 12] = [
+    "github.io",
+    "githubusercontent.com",
+    "gitlab.io",
+    "pages.dev",
+    "workers.dev",
+    "vercel.app",
+    "netlify.app",
+    "herokuapp.com",
+    "amazonaws.com",
+    "blogspot.com",
+    "ngrok.io",
+    "web.app",
+];
+
+fn broad_host(host: &HostPattern) -> Option<String> {
+    match host {
+        HostPattern::Any => {
+            Some("lets every host be fetched from: what is read can leave in a URL".to_owned())
+        }
+        HostPattern::Below(name) if !name.contains('.') => {
+            Some(format!("covers every host that ends in `.{name}`; name the host"))
+        }
+        HostPattern::Below(name) if OPEN_TO_ALL.contains(&name.as_str()) => {
+            Some(format!("covers hosts that anybody can have below `{name}`; name the host"))
+        }
+        HostPattern::Below(_) | HostPattern::Exact(_) => None,
+    }
+}
+
+fn broad_path(path: &PathPattern) -> Option<String> {
+    let is_everything = path.names.is_empty() && matches!(path.glob.as_deref(), None | Some("**"));
+    match path.anchor {
+        Anchor::Root if is_everything => Some("covers the whole file system".to_owned()),
+        Anchor::Home if is_everything => {
+            Some("covers the whole home, with its keys and start-up files".to_owned())
+        }
+        Anchor::Workspace if path.up > 0 && is_everything => {
+            Some("covers everything beside the workspace, too".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn narrow(rule: &Read<'_>) -> Option<Said> {
+    if rule.verdict == Verdict::Allow {
+        return None;
+    }
+    let words = match &rule.subject {
+        Subject::Path(Whose::Tool(tool), _) => {
+            let (instead, verb) =
+                if tool == "Write" || tool.contains("Edit") { (EDIT, "write") } else { (READ, "read") };
+            format!(
+                "holds in calls of {tool} only: a command can still {verb} there; write `{instead}(…)` for every call"
+            )
+        }
+        Subject::Path(_, path) if path.anchor == Anchor::Workspace && is_lone_dotfile(path) => {
+            let name = &path.names[0];
+            format!(
+                "is that one file at the root of the workspace; write `**/{name}` for files of that name anywhere"
+            )
+        }
+        Subject::Tool(Name::Exact(name)) if name == "Write" => {
+            "holds in calls of Write only: Edit and commands still write; write `Edit` for every call"
+                .to_owned()
+        }
+        _ => return None,
+    };
+    Some((RemarkKind::Narrow, words))
+}
+
+fn is_lone_dotfile(path: &PathPattern) -> bool {
+    path.up == 0
+        && path.glob.is_none()
+        && path.names.len() == 1
+        && path.names[0].starts_with('.')
+        && !path.from_slash
+}
+
+fn shadowed(rule: &Read<'_>, index: usize, all: &[Read<'_>]) -> Option<Said> {
+    let decides_before = |other: &Read<'_>, place: usize| {
+        let same_layer = other.written.layer == rule.written.layer && for_all(other.written);
+        match (other.verdict, rule.verdict) {
+            (Verdict::Deny, Verdict::Deny) => place < index && same_layer || is_wider(other, rule),
+            (Verdict::Deny, _) => for_all(other.written),
+            (Verdict::Ask, Verdict::Allow) => same_layer,
+            (same, own) if same == own => same_layer && (place < index || is_wider(other, rule)),
+            _ => false,
+        }
+    };
+    let mut others = all.iter().enumerate().filter(|(place, _)| *place != index);
+    let (_, other) = others
+        .find(|(place, other)| covers(&other.subject, &rule.subject) && decides_before(other, *place))?;
+    let Written { text, origin, .. } = other.written;
+    let words = match other.verdict == rule.verdict {
+        true => format!("adds nothing: `{text}` ({origin}) covers it"),
+        false => {
+            format!("never decides: {} rule `{text}` ({origin}) covers it and comes first", other.verdict)
+        }
+    };
+    Some((RemarkKind::Shadowed, words))
+}
+
+fn for_all(written: &Written) -> bool {
+    written.for_roles.is_empty() && written.except_roles.is_empty()
+}
+
+/// Whether one covers the other and not the other way round, and holds wherever that does.
+fn is_wider(wide: &Read<'_>, narrow: &Read<'_>) -> bool {
+    for_all(wide.written) && !covers(&narrow.subject, &wide.subject)
+}
+
+/// Whether every call that falls under one rule falls under another. Rather not, where it takes more than a look.
+fn covers(wide: &Subject, narrow: &Subject) -> bool {
+    match (wide, narrow) {
+        (Subject::Tool(wide), Subject::Tool(narrow)) => name_covers(wide, narrow),
+        (Subject::Tool(wide), _) => {
+            owner(narrow).is_some_and(|owner| name_covers(wide, &Name::Exact(owner.to_owned())))
+        }
+        (Subject::Command(wide), Subject::Command(narrow)) => {
+            let begins = narrow.words.starts_with(&wide.words);
+            if wide.open { begins } else { !narrow.open && wide.words == narrow.words }
+        }
+        (Subject::Host(whose, wide), Subject::Host(of, narrow)) => whose == of && host_covers(wide, narrow),
+        (Subject::Path(whose, wide), Subject::Path(of, narrow)) => whose == of && path_covers(wide, narrow),
+        _ => false,
+    }
+}
+
+fn name_covers(wide: &Name, narrow: &Name) -> bool {
+    match (wide, narrow) {
+        (Name::Prefix(wide), Name::Prefix(narrow) | Name::Exact(narrow)) => narrow.starts_with(wide.as_str()),
+        (Name::Exact(wide), Name::Exact(narrow)) => wide == narrow,
+        (Name::Exact(_), Name::Prefix(_)) => false,
+    }
+}
+
+/// The tool whose name a pattern stands behind.
+fn owner(subject: &Subject) -> Option<&str> {
+    match subject {
+        Subject::Command(_) => Some(BASH),
+        Subject::Path(Whose::EveryRead, _) => Some(READ),
+        Subject::Path(Whose::EveryWrite, _) => Some(EDIT),
+        Subject::Host(Whose::EveryRead, _) => Some(WEB_FETCH),
+        Subject::Path(Whose::Tool(tool), _) | Subject::Host(Whose::Tool(tool), _) => Some(tool),
+        Subject::Host(Whose::EveryWrite, _) | Subject::Tool(_) => None,
+    }
+}
+
+fn host_covers(wide: &HostPattern, narrow: &HostPattern) -> bool {
+    match (wide, narrow) {
+        (HostPattern::Any, _) => true,
+        (wide, narrow) if wide == narrow => true,
+        (HostPattern::Below(wide), HostPattern::Exact(narrow) | HostPattern::Below(narrow)) => {
+            narrow.strip_suffix(wide.as_str()).is_some_and(|rest| rest.ends_with('.'))
+        }
+        _ => false,
+    }
+}
+
+/// The same path or one below it, where the wide one has no pattern but `**`.
+fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
+    let is_tree = matches!(wide.glob.as_deref(), None | Some("**"));
+    let same_start = wide.anchor == narrow.anchor && wide.up == narrow.up;
+    let below = narrow.names.starts_with(&wide.names);
+    // `src/**` is what is below `src`, and `src` is that and itself.
+    let itself = wide.glob.is_some() && narrow.glob.is_none() && narrow.names == wide.names;
+    wide == narrow || (is_tree && same_start && below && !itself)
+}

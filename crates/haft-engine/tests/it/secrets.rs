@@ -1,0 +1,121 @@
+//! Secrets in results, faults, progress and what is kept of them.
+
+use std::{fs, sync::Arc};
+
+use haft_engine::{Session, turn::Event};
+use haft_redact::Redactor;
+use haft_testkit::Workspace;
+use haft_tool::{Cx, Effects, Fault, Progress, Reply, SharedTool, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::kit::{begin, call};
+
+const SECRET: &str = "blue-horse-42-lamp";
+
+#[derive(Deserialize, JsonSchema)]
+struct Leak {
+    /// How.
+    how: String,
+}
+
+fn leak() -> SharedTool {
+    tool("Leak").effects(|_: &Leak| Effects::none()).call(|input: Leak, cx: Cx| async move {
+        match input.how.as_str() {
+            "fault" => return Err(Fault::failed(format!("cannot log in with {SECRET}"))),
+            "large" => return Ok(Reply::text(format!("{SECRET}\n").repeat(20_000))),
+            "progress" => cx.progress(Progress::line(format!("trying {SECRET}"))),
+            _ => {}
+        }
+        let mut reply = Reply::text(format!("it is {SECRET}\nDB_PASSWORD=k7Trombo9")).note("key", SECRET);
+        reply.data = Some(json!({ "password": "trombone", "list": [SECRET] }));
+        Ok(reply)
+    })
+}
+
+fn session(workspace: &Workspace, off_for: &[&str]) -> Session {
+    let off_for: Vec<String> = off_for.iter().map(|name| (*name).to_owned()).collect();
+    let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+    let engine = haft_testkit::engine(workspace)
+        .tool(leak())
+        .redactor(redactor)
+        .settings(|settings| settings.unredacted = off_for);
+    begin(engine, workspace)
+}
+
+#[tokio::test]
+async fn a_result_holds_no_secret_and_says_that_some_are_hidden() {
+    let workspace = Workspace::new("");
+    let result = session(&workspace, &[]).call(call("1", "Leak", json!({ "how": "" }))).await;
+    assert_eq!(
+        result.text(),
+        "it is [redacted: known secret]\nDB_PASSWORD=[redacted: password]\n\
+         [2 secrets are hidden above (known secret, password); what was read stays as it is]"
+    );
+    assert_eq!(
+        result.data,
+        Some(json!({ "password": "[redacted: password]", "list": ["[redacted: known secret]"] }))
+    );
+    assert_eq!(result.meta.notes["key"], "[redacted: known secret]");
+    assert_eq!(result.meta.notes["redacted"], json!(["known secret", "password"]));
+}
+
+#[tokio::test]
+async fn a_fault_holds_none_either() {
+    let workspace = Workspace::new("");
+    let result = session(&workspace, &[]).call(call("1", "Leak", json!({ "how": "fault" }))).await;
+    assert!(result.is_error() && result.text().starts_with("cannot log in with [redacted: known secret]\n"));
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_understood_does_not_repeat_a_secret() {
+    let workspace = Workspace::new("");
+    let result = session(&workspace, &[]).call(call("1", SECRET, json!({}))).await;
+    assert!(result.is_error() && !result.text().contains(SECRET), "{}", result.text());
+}
+
+#[tokio::test]
+async fn the_file_of_a_large_result_holds_none() {
+    let workspace = Workspace::new("");
+    let result = session(&workspace, &[]).call(call("1", "Leak", json!({ "how": "large" }))).await;
+    let path =
+        result.meta.truncated.as_ref().and_then(|truncated| truncated.path.clone()).expect("it was kept");
+    let kept = fs::read_to_string(path).unwrap();
+    assert!(!kept.contains("horse") && kept.contains("[redacted: known secret]"));
+    assert!(!result.text().contains("horse"));
+}
+
+#[tokio::test]
+async fn whoever_watches_sees_none() {
+    let workspace = Workspace::new("");
+    let mut turn = session(&workspace, &[]).live_turn();
+    turn.push(call("1", "Leak", json!({ "how": "progress" }))).unwrap();
+    turn.close();
+    let (mut labels, mut seen) = (Vec::new(), String::new());
+    while let Some(event) = turn.next().await {
+        if let Event::Progress { progress, .. } = &event {
+            labels.push(progress.label.clone());
+        }
+        if let Event::Finished(result) = &event {
+            seen += &format!("{result:?}");
+        }
+    }
+    assert_eq!(labels, ["trying [redacted: known secret]"]);
+    assert!(!seen.contains("horse") && seen.contains("[redacted: known secret]"));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_left_out_keeps_its_secrets() {
+    let workspace = Workspace::new("");
+    let result = session(&workspace, &["Leak"]).call(call("1", "Leak", json!({ "how": "" }))).await;
+    assert!(result.text().contains(SECRET) && !result.meta.notes.contains_key("redacted"));
+}
+
+#[tokio::test]
+async fn without_a_redactor_nothing_is_hidden() {
+    let workspace = Workspace::new("");
+    let session = begin(haft_testkit::engine(&workspace).tool(leak()), &workspace);
+    assert!(session.redactor().is_none());
+    assert!(session.call(call("1", "Leak", json!({ "how": "" }))).await.text().contains(SECRET));
+}

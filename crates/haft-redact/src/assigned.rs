@@ -1,0 +1,238 @@
+//! A name and its value: `password = value`, `"token": "value"`, `--token value`, `<password>value</password>`.
+
+use crate::{
+    found::{PASSWORD, SECRET, Span},
+    names::{self, Weight},
+    scan::Line,
+    value::{self, Written},
+};
+
+/// A name is at most this long, before and behind the key word in it.
+const LONGEST_NAME: usize = 64;
+/// So much of a value is enough to judge it.
+const ENOUGH: usize = 512;
+
+/// The value of the name in which a key word stands. Nothing before `covered` is looked at again.
+pub(crate) fn find(line: &Line<'_>, start: usize, end: usize, covered: usize) -> Option<Span> {
+    let name_end = end + name_length(line.text[end..line.end].iter().take(LONGEST_NAME));
+    // Cheap, and almost always the end of it.
+    let (at, joint) = joint(line, name_end)?;
+    let before = name_length(line.text[line.start..start].iter().rev().take(LONGEST_NAME));
+    let name = Name { line, start: start - before, end: name_end };
+    let weight = names::weigh(std::str::from_utf8(&line.text[name.start..name.end]).ok()?)?;
+    if at < covered || !name.allows(joint) {
+        return None;
+    }
+    // Judged by its beginning: what is refused again and again must not be read to its end each time.
+    let seen = Line { end: line.end.min(at + ENOUGH), ..*line };
+    let found = delimited(&seen, at, joint)?;
+    let written = Written { is_quoted: found.is_quoted, is_setting: name.is_setting(joint) };
+    let value = &line.text[found.start..found.end];
+    let kind = if weight == Weight::Password { PASSWORD } else { SECRET };
+    let is_secret = value::is_secret(value, weight, written)
+        && (joint != Joint::Space || is_typed(value, name.is_option()));
+    let whole = if is_secret { delimited(line, at, joint)? } else { return None };
+    Some(Span { start: whole.start, end: whole.end, kind, sure: false })
+}
+
+/// What stands between a name and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joint {
+    /// `=`, `:`, `=>`, with blanks or without.
+    Sign { is_tight: bool },
+    /// `--name value`, `password value`.
+    Space,
+    /// `<name>value<`.
+    Tag,
+}
+
+/// Where the value begins.
+fn joint(line: &Line<'_>, name_end: usize) -> Option<(usize, Joint)> {
+    let text = &line.text[..line.end];
+    let at = closed(text, name_end);
+    let spaces = blanks(text, at);
+    let sign = at + spaces;
+    match text.get(sign..)? {
+        [b'>', ..] if at == name_end => Some((sign + 1, Joint::Tag)),
+        [b'=' | b':', b'=', b'=', ..] | [b'=', b'=' | b'~', ..] | [b':', b':', ..] => None,
+        [b'=', b'>', ..] | [b':', b'=', ..] => {
+            Some((sign + 2 + blanks(text, sign + 2), Joint::Sign { is_tight: false }))
+        }
+        [b'=' | b':', ..] => {
+            let after = blanks(text, sign + 1);
+            Some((sign + 1 + after, Joint::Sign { is_tight: spaces + after == 0 }))
+        }
+        _ if at > name_end => attribute(text, at).map(|at| (at, Joint::Sign { is_tight: false })),
+        [_, ..] if spaces > 0 => Some((sign, Joint::Space)),
+        _ => None,
+    }
+}
+
+/// Behind the quotation mark and the bracket that close a name: `["name"]`, `\"name\"`.
+fn closed(text: &[u8], mut at: usize) -> usize {
+    if matches!(text.get(at..), Some([b'\\', b'"' | b'\'', ..])) {
+        at += 1;
+    }
+    at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
+    at += usize::from(matches!(text.get(at), Some(b']' | b')')));
+    at
+}
+
+/// `name="Password" value="…"`, `{"name": "PASSWORD", "value": "…"}`.
+fn attribute(text: &[u8], at: usize) -> Option<usize> {
+    let skipped = text[at..]
+        .iter()
+        .take(8)
+        .take_while(|byte| matches!(byte, b' ' | b',' | b'"' | b'\'' | b'\\'))
+        .count();
+    let rest = text[at + skipped..].get(..5)?;
+    let behind = closed(text, at + skipped + 5);
+    let behind = behind + blanks(text, behind);
+    let is_value = rest.eq_ignore_ascii_case(b"value") && matches!(text.get(behind), Some(b'=' | b':'));
+    is_value.then(|| behind + 1 + blanks(text, behind + 1))
+}
+
+fn blanks(text: &[u8], at: usize) -> usize {
+    text.get(at..)
+        .map_or(0, |rest| rest.iter().take(32).take_while(|byte| matches!(byte, b' ' | b'\t')).count())
+}
+
+fn name_length<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+    bytes.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count()
+}
+
+/// The name, where it stands.
+struct Name<'a> {
+    line: &'a Line<'a>,
+    start: usize,
+    end: usize,
+}
+
+impl Name<'_> {
+    fn bytes(&self) -> &[u8] {
+        &self.line.text[self.start..self.end]
+    }
+
+    fn is_option(&self) -> bool {
+        self.bytes().starts_with(b"--")
+    }
+
+    /// Without a sign between them, a name and a word are mostly prose.
+    fn allows(&self, joint: Joint) -> bool {
+        let before = &self.line.text[self.line.start..self.start];
+        match joint {
+            Joint::Sign { .. } => true,
+            Joint::Tag => before.ends_with(b"<"),
+            Joint::Space => self.is_option() || is_netrc(self.bytes(), before),
+        }
+    }
+
+    /// `NAME=value` and `--option=value`, not `name = value`.
+    fn is_setting(&self, joint: Joint) -> bool {
+        let is_loud = !self.bytes().iter().any(u8::is_ascii_lowercase);
+        let is_dotted = self.bytes().contains(&b'.') || self.is_option();
+        match joint {
+            Joint::Sign { is_tight } => is_tight && (is_loud || is_dotted),
+            Joint::Space => true,
+            Joint::Tag => false,
+        }
+    }
+}
+
+/// `machine m login l password p`, on one line or on three; `ALTER USER u PASSWORD 'p'`.
+fn is_netrc(name: &[u8], before: &[u8]) -> bool {
+    let is_first = before.trim_ascii().is_empty();
+    let words = before[before.len().saturating_sub(256)..].to_ascii_lowercase();
+    let follows = |word: &[u8]| memchr::memmem::find(&words, word).is_some();
+    name.eq_ignore_ascii_case(b"password")
+        && (is_first || follows(b"login ") || follows(b"user ") || follows(b"role "))
+}
+
+/// What is typed behind a name without a sign: behind an option anything, else what is no word.
+fn is_typed(value: &[u8], is_option: bool) -> bool {
+    let has_digit = value.iter().any(u8::is_ascii_digit);
+    match is_option {
+        true => value.first() != Some(&b'-') && value.len() >= 4,
+        false => value.len() >= 6 && has_digit,
+    }
+}
+
+/// A value, without its quotation marks.
+pub(crate) struct Delimited {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) is_quoted: bool,
+}
+
+fn delimited(line: &Line<'_>, at: usize, joint: Joint) -> Option<Delimited> {
+    let text = &line.text[..line.end];
+    if joint == Joint::Tag {
+        let length = memchr::memmem::find(&text[at..], b"</")
+            .or_else(|| (text.len() - at == ENOUGH).then_some(ENOUGH))?;
+        return (length > 0).then_some(Delimited { start: at, end: at + length, is_quoted: true });
+    }
+    quoted_or_bare(text, at)
+}
+
+/// The value at a place: up to the quotation mark that closes it, or to where a word ends.
+pub(crate) fn quoted_or_bare(text: &[u8], at: usize) -> Option<Delimited> {
+    let escape = usize::from(matches!(text.get(at..), Some([b'\\', b'"' | b'\'', ..])));
+    let quote = text.get(at + escape).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let found = match quote {
+        Some(quote) => {
+            let start = at + escape + 1;
+            Delimited {
+                start,
+                end: start + quoted_length(&text[start..], quote, escape > 0),
+                is_quoted: true,
+            }
+        }
+        None => Delimited { start: at, end: at + bare_length(text.get(at..)?), is_quoted: false },
+    };
+    (found.end > found.start).then_some(found)
+}
+
+fn quoted_length(rest: &[u8], quote: u8, is_escaped: bool) -> usize {
+    let mut at = 0;
+    while let Some(byte) = rest.get(at) {
+        match byte {
+            b'\\' if is_escaped && rest.get(at + 1) == Some(&quote) => return at,
+            b'\\' => at += 2,
+            byte if *byte == quote => return at,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+fn bare_length(rest: &[u8]) -> usize {
+    let is_end = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | 0x1b)
+            || *byte == b'\\'
+    };
+    let starts_odd = matches!(rest.first(), Some(b'<'));
+    let mut length = rest.iter().position(|byte| is_end(byte)).unwrap_or(rest.len());
+    if starts_odd {
+        length = rest.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(rest.len());
+    }
+    let length = before_next_field(&rest[..length]);
+    let kept = rest[..length]
+        .iter()
+        .rev()
+        .take_while(|byte| matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'.'))
+        .count();
+    length - kept
+}
+
+/// `a&b=c`, `a;b=c`, `a,b:c`: the value is `a`.
+fn before_next_field(word: &[u8]) -> usize {
+    let is_joint =
+        |at: &usize| matches!(word[*at], b'&' | b';' | b',') && starts_with_field(&word[*at + 1..]);
+    (0..word.len()).find(is_joint).unwrap_or(word.len())
+}
+
+fn starts_with_field(rest: &[u8]) -> bool {
+    let length = name_length(rest.iter().take(LONGEST_NAME));
+    length > 0 && matches!(rest.get(length), Some(b'=' | b':'))
+}

@@ -1,0 +1,143 @@
+//! Text that comes in pieces.
+//!
+//! Lines are given out as soon as they are whole. Of a line that does not end, at most [`Stream::HELD`] bytes are kept
+//! back; then it is given out from its beginning, up to a point behind which enough is left to know what begins there.
+//! A secret that is longer than all that is hidden as far as it was seen, and so is everything that goes on as the same
+//! word: reaching the bound hides more, never less. The same is done with long lines of a whole text, which is why the
+//! pieces do not matter.
+
+use std::sync::Arc;
+
+use crate::{
+    Redactor,
+    block::{Carry, Worker},
+    found::Found,
+};
+
+/// From here on a line is long.
+pub(crate) const LONG: usize = 32 * 1024;
+/// What is left of a long line, to know what begins there.
+const AHEAD: usize = 8 * 1024;
+/// What is kept of what was given out, to look back at.
+const BEHIND: usize = 1024;
+/// Pieces are taken in so much at a time.
+const BITE: usize = 64 * 1024;
+
+/// Takes secrets out of text that comes in pieces. However it is cut, the same text comes out.
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft_redact::{Redactor, Stream};
+///
+/// let mut stream = Stream::new(Arc::new(Redactor::builder().build()));
+/// let mut out = stream.push("DB_PASSW");
+/// out += &stream.push("ORD=Zq7-Wm3-Kp9\nnext");
+/// assert_eq!(out, "DB_PASSWORD=[redacted: password]\n");
+/// assert_eq!(stream.finish(), "next");
+/// ```
+pub struct Stream {
+    redactor: Arc<Redactor>,
+    pieces: Pieces,
+}
+
+impl Stream {
+    /// No more than this is kept back.
+    pub const HELD: usize = LONG + 4096;
+
+    /// A stream that has seen nothing yet.
+    pub fn new(redactor: Arc<Redactor>) -> Stream {
+        Stream { redactor, pieces: Pieces::default() }
+    }
+
+    /// Takes a piece, gives out what is known to be harmless or was made so.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut out = Vec::with_capacity(piece.len());
+        self.push_bytes(piece.as_bytes(), &mut out);
+        text(out)
+    }
+
+    /// The same with bytes; what is no text stays as it is.
+    pub fn push_bytes(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        self.pieces.push(&self.redactor.worker(), piece, out);
+    }
+
+    /// The end: gives out the rest. The stream can be used for another text.
+    pub fn finish(&mut self) -> String {
+        let mut out = Vec::new();
+        self.finish_bytes(&mut out);
+        text(out)
+    }
+
+    /// The same with bytes.
+    pub fn finish_bytes(&mut self, out: &mut Vec<u8>) {
+        self.pieces.finish(&self.redactor.worker(), out);
+    }
+
+    /// What has been found so far.
+    pub fn found(&self) -> &Found {
+        &self.pieces.found
+    }
+
+    /// How many bytes are kept back now.
+    pub fn held(&self) -> usize {
+        self.pieces.buffer.len() - self.pieces.done + self.pieces.carry.held()
+    }
+}
+
+/// What is kept between two pieces.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    buffer: Vec<u8>,
+    /// How much of the buffer was given out.
+    done: usize,
+    carry: Carry,
+    pub(crate) found: Found,
+}
+
+impl Pieces {
+    pub(crate) fn push(&mut self, worker: &Worker<'_>, piece: &[u8], out: &mut Vec<u8>) {
+        for bite in piece.chunks(BITE) {
+            self.buffer.extend_from_slice(bite);
+            while self.step(worker, out) {}
+        }
+    }
+
+    pub(crate) fn finish(&mut self, worker: &Worker<'_>, out: &mut Vec<u8>) {
+        let rest = std::mem::take(&mut self.buffer);
+        worker.lines(&rest, self.done, &mut self.carry, out, &mut self.found);
+        worker.finish(&mut self.carry, out, &mut self.found);
+        self.done = 0;
+    }
+
+    /// Gives out lines, or the beginning of a long one. Says whether there was something to give.
+    fn step(&mut self, worker: &Worker<'_>, out: &mut Vec<u8>) -> bool {
+        let fresh = &self.buffer[self.done..];
+        let (lines, has_long) = (short_lines(fresh), fresh.len() >= LONG);
+        if lines > 0 {
+            let block = &self.buffer[..self.done + lines];
+            worker.lines(block, self.done, &mut self.carry, out, &mut self.found);
+            self.buffer.drain(..self.done + lines);
+            self.done = 0;
+        } else if has_long {
+            let window = &self.buffer[..self.done + LONG];
+            self.done = worker.window(window, self.done, AHEAD, &mut self.carry, out, &mut self.found);
+            self.buffer.drain(..self.done.saturating_sub(BEHIND));
+            self.done = self.done.min(BEHIND);
+        }
+        lines > 0 || has_long
+    }
+}
+
+/// How much of a text are whole lines, up to the first that is long.
+pub(crate) fn short_lines(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(last) = memchr::memrchr(b'\n', &text[at..text.len().min(at + LONG)]) {
+        at += last + 1;
+    }
+    at
+}
+
+/// What is cut out of text begins and ends at characters, so what is left is text.
+pub(crate) fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|err| String::from_utf8_lossy(err.as_bytes()).into_owned())
+}

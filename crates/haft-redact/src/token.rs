@@ -1,0 +1,108 @@
+//! Is what begins here a token of the table?
+
+use std::sync::OnceLock;
+
+use regex::bytes::Regex;
+
+use crate::{
+    found::Span,
+    kinds::{self, KINDS, Kind},
+    scan::Line,
+    value,
+};
+
+/// How much of a line a token is looked for in. What goes on behind it belongs to the token, too.
+const LONGEST: usize = 2048;
+
+/// Tokens of which something stands before what is looked for: which bytes, how many at least and at most.
+type Before = (&'static str, fn(u8) -> bool, usize, usize);
+const BEFORE: [Before; 5] = [
+    (":AA", |byte| byte.is_ascii_digit(), 8, 10),
+    ("7Q~", is_word, 3, 3),
+    ("8Q~", is_word, 3, 3),
+    (".atlasv1.", |byte| byte.is_ascii_alphanumeric(), 14, 14),
+    ("-us", |byte| byte.is_ascii_hexdigit(), 32, 32),
+];
+
+/// The token of a kind at a place where one of its beginnings stands.
+pub(crate) fn find(line: &Line<'_>, kind: usize, begin: &str, start: usize) -> Option<Span> {
+    let (first, body) = (whole_start(line, begin, start)?, start + begin.len());
+    if !begins_a_word(line.text, first) {
+        return None;
+    }
+    let end = body_end(line, &KINDS[kind], body)?;
+    let is_made_up = value::is_filler(&line.text[body..end]) || is_name(&line.text[first..end]);
+    (!is_made_up).then_some(Span { start: first, end, kind: KINDS[kind].name, sure: true })
+}
+
+/// A bot's token of Discord, which has no beginning of its own: three words with dots, the middle one of six.
+pub(crate) fn between_dots(line: &Line<'_>, dot: usize) -> Option<Span> {
+    let text = line.text;
+    let start = dot - (dot - line.start).min(27);
+    let start = start + text[start..dot].iter().rposition(|byte| !is_word(*byte)).map_or(0, |at| at + 1);
+    let length = text.get(dot + 8..line.end)?.iter().take_while(|byte| is_word(**byte)).count();
+    let end = dot + 8 + length;
+    let has_form = (23..=26).contains(&(dot - start))
+        && matches!(text[start], b'M'..=b'O')
+        && text[dot + 1..dot + 7].iter().all(|byte| is_word(*byte))
+        && (27..=40).contains(&length);
+    (has_form && begins_a_word(text, start)).then_some(Span { start, end, kind: "discord token", sure: true })
+}
+
+fn whole_start(line: &Line<'_>, begin: &str, start: usize) -> Option<usize> {
+    let Some((_, fits, least, most)) = BEFORE.iter().find(|row| row.0 == begin) else { return Some(start) };
+    let before =
+        line.text[line.start..start].iter().rev().take(*most).take_while(|byte| fits(**byte)).count();
+    (before >= *least).then(|| start - before)
+}
+
+fn body_end(line: &Line<'_>, kind: &'static Kind, body: usize) -> Option<usize> {
+    let limit = line.end.min(body + LONGEST);
+    let length = expression(kind).find(&line.text[body..limit])?.end();
+    if body + length == limit {
+        // It may go on behind what was looked at.
+        return Some(limit + line.text[limit..line.end].iter().take_while(|byte| is_word(**byte)).count());
+    }
+    let next = line.text[body + length];
+    (!next.is_ascii_alphanumeric() && next != b'_').then_some(body + length)
+}
+
+/// Compiled when the first of its kind could be there: most never are.
+fn expression(kind: &'static Kind) -> &'static Regex {
+    static ALL: [OnceLock<Regex>; KINDS.len()] = [const { OnceLock::new() }; KINDS.len()];
+    let index = KINDS.iter().position(|one| std::ptr::eq(one, kind)).unwrap_or_default();
+    ALL[index].get_or_init(|| {
+        Regex::new(&kinds::expression(kind.follows)).expect("the test of the table compiles every row")
+    })
+}
+
+/// Whether a word begins here. Colour codes, escapes and percent signs end the word before.
+pub(crate) fn begins_a_word(text: &[u8], at: usize) -> bool {
+    let before = &text[..at];
+    match before {
+        [] => true,
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
+        [.., b'm'] => ends_with_colour(before),
+        [.., last] => !last.is_ascii_alphanumeric() && *last != b'_',
+    }
+}
+
+fn ends_with_colour(before: &[u8]) -> bool {
+    let code = before[..before.len() - 1]
+        .iter()
+        .rev()
+        .take(16)
+        .take_while(|byte| matches!(byte, b'0'..=b'9' | b';'));
+    let rest = &before[..before.len() - 1 - code.count()];
+    matches!(rest, [.., 0x1b, b'['] | [.., b'b' | b'B' | b'3' | b'e' | b'E', b'['])
+}
+
+/// Whether it is a name in words, not a token: small letters and what joins them.
+fn is_name(token: &[u8]) -> bool {
+    token.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'_' | b'-' | b'.'))
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'~' | b'.') && byte != b'.'
+}

@@ -1,0 +1,192 @@
+//! Secrets of the web: a password in an address, what `Authorization` and `Cookie` carry, signatures in queries.
+
+use crate::{
+    assigned::quoted_or_bare,
+    found::{AUTHORIZATION, COOKIE, PASSWORD, SECRET, SIGNATURE, Span},
+    names,
+    scan::Line,
+    token, value,
+};
+
+/// A user and a password are at most this long.
+const LONGEST_USER: usize = 1024;
+
+/// `scheme://user:PASSWORD@host`, from behind the slashes; a user that is a token, too.
+pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end.min(end + LONGEST_USER)];
+    let is_end = |byte: &u8| {
+        byte.is_ascii_whitespace() || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'`' | b'\\' | b'?' | b'#')
+    };
+    let first = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+    let user = match memchr::memrchr(b'@', first) {
+        Some(at) => &first[..at],
+        None => with_odd_password(rest)?,
+    };
+    let (start, kind) = match memchr::memchr(b':', user) {
+        Some(colon) => (colon + 1, PASSWORD),
+        None => (0, SECRET),
+    };
+    let secret = &user[start..];
+    let is_secret = match kind {
+        PASSWORD => {
+            secret.len() >= 3
+                && !value::is_placeholder(secret)
+                && !value::is_reference(secret)
+                && !is_named(secret)
+        }
+        _ => secret.len() >= 20 && value::is_random(secret) && !value::is_placeholder(secret),
+    };
+    is_secret.then_some(Span { start: end + start, end: end + user.len(), kind, sure: false })
+}
+
+/// A password with a slash or a question mark in it that nobody encoded: `user:pa/ss@host`, no blank before the `@`.
+fn with_odd_password(rest: &[u8]) -> Option<&[u8]> {
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'`');
+    let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+    let user = &word[..memchr::memrchr(b'@', word)?];
+    let colon = memchr::memchr(b':', user)?;
+    let name = &user[..colon];
+    let password = &user[colon + 1..];
+    let is_port = password.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let has_port = matches!(password.get(is_port), Some(b'/' | b'?' | b'#') | None) && is_port > 0;
+    let is_user = !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    (is_user && !has_port && value::is_random(password)).then_some(user)
+}
+
+/// `:pw@`, `:PASS@`: what documentation writes.
+fn is_named(secret: &[u8]) -> bool {
+    const NAMES: [&[u8]; 7] =
+        [b"pw", b"passwort", b"user", b"port", b"db_password", b"db_pass", b"mypassword"];
+    NAMES.iter().any(|name| secret.eq_ignore_ascii_case(name)) || matches!(secret, [b'%', b's' | b'v'])
+}
+
+/// What `Authorization` carries, from behind the word.
+pub(crate) fn authorization(line: &Line<'_>, end: usize) -> Option<Span> {
+    let text = &line.text[..line.end];
+    let at = behind_sign(text, end)?;
+    let value = at + usize::from(matches!(text.get(at), Some(b'\\')));
+    let value = value + usize::from(matches!(text.get(value), Some(b'"' | b'\'' | b'`')));
+    let scheme = text[value..]
+        .iter()
+        .take(32)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-')
+        .count();
+    let blanks = text[value + scheme..].iter().take_while(|byte| **byte == b' ').count();
+    match scheme > 0 && blanks > 0 {
+        true => credentials(text, &text[value..value + scheme], value + scheme + blanks),
+        false => bare_credentials(text, value),
+    }
+}
+
+fn credentials(text: &[u8], scheme: &[u8], start: usize) -> Option<Span> {
+    let has_fields = scheme.eq_ignore_ascii_case(b"digest")
+        || scheme.len() > 4 && scheme[..4].eq_ignore_ascii_case(b"aws4");
+    let is_end = |byte: &u8| {
+        matches!(byte, b'"' | b'\'' | b'`' | b'\r' | b'\\')
+            || !has_fields && matches!(byte, b' ' | b',' | b'\t' | b')' | b'&' | 0x1b)
+    };
+    let is_end = |byte: &u8| is_end(byte) && !(has_fields && *byte == b'"');
+    let length = text[start..].iter().position(is_end).unwrap_or(text.len() - start);
+    let secret = &text[start..start + length];
+    let is_word = secret.iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
+    let is_secret = length >= 6 && !(is_word && length < 20) && !is_stand_in(secret);
+    is_secret.then_some(Span { start, end: start + length, kind: AUTHORIZATION, sure: false })
+}
+
+fn bare_credentials(text: &[u8], start: usize) -> Option<Span> {
+    let found = quoted_or_bare(text, start)?;
+    let secret = &text[found.start..found.end];
+    let is_secret = value::is_random(secret) && !is_stand_in(secret);
+    is_secret.then_some(Span { start: found.start, end: found.end, kind: AUTHORIZATION, sure: false })
+}
+
+fn is_stand_in(secret: &[u8]) -> bool {
+    value::is_placeholder(secret)
+        || value::is_reference(secret)
+        || secret.contains(&b'{')
+        || secret.contains(&b'(')
+}
+
+/// `Bearer …` on its own.
+pub(crate) fn bearer(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end];
+    let is_part = |byte: &&u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b'+' | b'/' | b'=')
+    };
+    let length = rest.iter().take_while(is_part).count();
+    let secret = &rest[..length];
+    let is_secret = token::begins_a_word(line.text, start)
+        && length >= 16
+        && value::is_random(secret)
+        && !value::is_placeholder(secret);
+    is_secret.then_some(Span { start: end, end: end + length, kind: AUTHORIZATION, sure: false })
+}
+
+/// The values of `Cookie: a=b; c=d` and `Set-Cookie: a=b; Path=/` that are more than a setting.
+pub(crate) fn cookies(line: &Line<'_>, end: usize, mut found: impl FnMut(Span)) {
+    let text = &line.text[..line.end];
+    let Some(mut at) = behind_sign(text, end) else { return };
+    at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
+    for _ in 0..64 {
+        let rest = &text[at..];
+        let name = rest.iter().take(128).take_while(|byte| is_cookie(**byte) && **byte != b'=').count();
+        if name == 0 || rest.get(name) != Some(&b'=') {
+            return;
+        }
+        let start = at + name + 1;
+        let length = text[start..].iter().take_while(|byte| is_cookie(**byte)).count();
+        if is_cookie_secret(&rest[..name], &text[start..start + length]) {
+            found(Span { start, end: start + length, kind: COOKIE, sure: false });
+        }
+        let gap =
+            text[start + length..].iter().take(3).take_while(|byte| matches!(byte, b';' | b' ')).count();
+        if gap == 0 {
+            return;
+        }
+        at = start + length + gap;
+    }
+}
+
+fn is_cookie(byte: u8) -> bool {
+    byte > b' ' && byte != 0x7f && !matches!(byte, b';' | b'"' | b'\'' | b'`' | b'\\')
+}
+
+fn is_cookie_secret(name: &[u8], secret: &[u8]) -> bool {
+    const SETTINGS: [&[u8]; 4] = [b"expires", b"domain", b"path", b"max-age"];
+    if SETTINGS.iter().any(|setting| name.eq_ignore_ascii_case(setting)) || is_stand_in(secret) {
+        return false;
+    }
+    let lower = String::from_utf8_lossy(name).to_ascii_lowercase();
+    let is_named = ["sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "secret", "remember"]
+        .iter()
+        .any(|part| lower.contains(part))
+        || names::weigh(&lower).is_some();
+    is_named && secret.len() >= 6 || secret.len() >= 16 && value::is_random(secret)
+}
+
+/// What `sig=` and `Signature=` sign with.
+pub(crate) fn signature(line: &Line<'_>, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end];
+    let is_part = |byte: &&u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'_' | b'-' | b'+' | b'/' | b'=' | b'.')
+    };
+    let length = rest.iter().take_while(is_part).count();
+    let is_secret =
+        length >= 27 && value::is_random(&rest[..length]) && !value::is_placeholder(&rest[..length]);
+    is_secret.then_some(Span { start: end, end: end + length, kind: SIGNATURE, sure: false })
+}
+
+/// Behind the sign that follows a header's name, quoted or not.
+fn behind_sign(text: &[u8], end: usize) -> Option<usize> {
+    let skip = |at: usize, bytes: &[u8]| {
+        at + text[at..].iter().take(8).take_while(|byte| bytes.contains(byte)).count()
+    };
+    let at = skip(end, b"\\\"'] ");
+    let at = match text.get(at..)? {
+        [b'=', b'>', ..] => at + 2,
+        [b':' | b'=' | b',', ..] => at + 1,
+        _ => return None,
+    };
+    Some(skip(at, b" \t"))
+}

@@ -1,0 +1,4 @@
+//! What comes out of the front door.
+
+mod forms; //    what is taken out, and what stays
+mod streams; //  pieces and wholes, once and twice

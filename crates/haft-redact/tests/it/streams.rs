@@ -1,0 +1,200 @@
+//! However a text is cut, the same comes out; doing it twice changes nothing; little is kept back.
+
+use std::sync::{Arc, LazyLock};
+
+use haft_redact::{Redactor, Stream};
+use proptest::prelude::*;
+
+fn redactor() -> Arc<Redactor> {
+    static REDACTOR: LazyLock<Arc<Redactor>> =
+        LazyLock::new(|| Arc::new(Redactor::builder().secret("blue-horse-42-lamp").build()));
+    REDACTOR.clone()
+}
+
+/// A text in pieces: cut at these places, as far as they are places.
+fn in_pieces(text: &str, cuts: &[usize]) -> String {
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).collect();
+    cuts.extend([0, text.len()]);
+    cuts.sort_unstable();
+    let (mut stream, mut out) = (Stream::new(redactor()), Vec::new());
+    for pair in cuts.windows(2) {
+        stream.push_bytes(&text.as_bytes()[pair[0]..pair[1]], &mut out);
+        assert!(stream.held() <= Stream::HELD, "{} bytes are held", stream.held());
+    }
+    stream.finish_bytes(&mut out);
+    String::from_utf8(out).expect("what is text stays text")
+}
+
+#[track_caller]
+fn check(text: &str, cuts: &[usize]) {
+    assert_eq!(in_pieces(text, cuts), redactor().redact(text).text, "cut at {cuts:?}");
+}
+
+fn key(lines: usize) -> String {
+    let body = "MIIEk7Trombo9k7Trombo9k7Trombo9k7Trombo9k7Trombo9+/k7Trombo9abcd\n";
+    format!("-----BEGIN RSA PRIVATE KEY-----\n{}-----END RSA PRIVATE KEY-----", body.repeat(lines))
+}
+
+/// What texts are made of.
+fn pieces() -> impl Strategy<Value = String> {
+    let fixed = [
+        "password=",
+        "token: ",
+        "\"secret\": \"",
+        "k7Trombo9",
+        "k7TromBo9k7TroMbo9",
+        "blue-horse-42-lamp",
+        "blue-horse",
+        "ghp_",
+        "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+        "https://u:",
+        "@host/",
+        "Authorization: Bearer ",
+        "Cookie: sid=",
+        "; ",
+        "\n",
+        "\r\n",
+        "\\n",
+        "\"",
+        "'",
+        " ",
+        "=",
+        ":",
+        "&",
+        "é",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END RSA PRIVATE KEY-----",
+        "MIIEk7Trombo9k7Trombo9",
+        "Proc-Type: 4,ENCRYPTED\n",
+        "eyJhbGciOiJI",
+        ".",
+        "sk-",
+        "mysql -p",
+        "curl -u a:",
+        "[redacted: password]",
+        "[redacted: ",
+        "<password>",
+        "</password>",
+        "\x1b[32m",
+        "AKIA2B3C4D5E6F7G2H3I",
+        "$X",
+        "x",
+    ];
+    prop::collection::vec(prop::sample::select(fixed.to_vec()), 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn any_cutting_gives_the_same(text in pieces(), cuts in prop::collection::vec(any::<usize>(), 0..12)) {
+        check(&text, &cuts);
+    }
+
+    #[test]
+    fn twice_is_once(text in pieces()) {
+        let once = redactor().redact(&text).text.into_owned();
+        prop_assert_eq!(&*redactor().redact(&once).text, once.as_str());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_cutting_of_long_lines_gives_the_same(
+        text in pieces(),
+        lengths in prop::collection::vec(0usize..40_000, 1..4),
+        filler in prop::sample::select(vec!["k7Tr", "a ", "é", "{\"a\":1},", "token=k7Trombo9&"]),
+        cuts in prop::collection::vec(any::<usize>(), 0..6),
+    ) {
+        let mut whole = String::new();
+        for length in lengths {
+            whole += &filler.repeat(length / filler.len());
+            whole += &text.replace('\n', " ");
+        }
+        check(&whole, &cuts);
+    }
+}
+
+#[test]
+fn a_secret_is_caught_at_every_cut() {
+    let text = "x ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 and blue-horse-42-lamp\nDB_PASSWORD=k7Trombo\n";
+    let whole = redactor().redact(text).text.into_owned();
+    assert!(!whole.contains("a1B2") && !whole.contains("horse") && !whole.contains("Trombo"));
+    (0..text.len()).for_each(|cut| check(text, &[cut]));
+}
+
+#[test]
+fn a_private_key_of_many_kilobytes_is_caught_at_every_cut_and_hardly_held() {
+    let text = format!("before\n{}\nafter\n", key(100));
+    assert_eq!(redactor().redact(&text).text, "before\n[redacted: private key]\nafter\n");
+    (0..text.len()).step_by(13).for_each(|cut| check(&text, &[cut, cut + 700]));
+    let mut stream = Stream::new(redactor());
+    stream.push(&text[..4_000]);
+    assert!(stream.held() < 100, "the lines of a key are not kept");
+}
+
+#[test]
+fn a_key_that_is_written_in_one_endless_line_does_not_leak() {
+    let text = format!("{{\"key\": \"{}\", \"next\": 1}}", key(2_000).replace('\n', "\\n"));
+    let out = in_pieces(&text, &[20_000, 40_000, 41_000]);
+    assert_eq!(out, "{\"key\": \"[redacted: private key]\", \"next\": 1}");
+}
+
+#[test]
+fn a_secret_longer_than_what_is_held_is_hidden_to_its_end() {
+    let secret = "k7TromBo9Zq".repeat(20_000);
+    let text = format!("token={secret} next");
+    let out = in_pieces(&text, &[1_000, 50_000, 150_000]);
+    assert!(out == "token=[redacted: secret] next", "{} bytes came out", out.len());
+}
+
+#[test]
+fn a_secret_anywhere_in_an_endless_line_is_caught() {
+    for before in [24_000, 24_560, 24_570, 32_700, 32_760, 40_000] {
+        let filler = "a, ".repeat(before / 3);
+        let text = format!("{filler}\"password\": \"k7Trombo-{before}\", {}", "b, ".repeat(20_000));
+        let out = in_pieces(&text, &[before, before + 20]);
+        assert!(
+            !out.contains("Trombo") && out.contains("\"password\": \"[redacted: password]\""),
+            "{before}"
+        );
+    }
+}
+
+#[test]
+fn lines_come_as_soon_as_they_are_whole() {
+    let mut stream = Stream::new(redactor());
+    assert_eq!(stream.push("one\ntw"), "one\n");
+    assert_eq!(stream.push("o\n"), "two\n");
+    assert_eq!(stream.held(), 0);
+}
+
+#[test]
+fn bytes_that_are_no_text_stay() {
+    let (mut stream, mut out) = (Stream::new(redactor()), Vec::new());
+    stream.push_bytes(b"\xff\xfe\x00 password=k7Trombo\xff \xc3\n", &mut out);
+    assert_eq!(out, b"\xff\xfe\x00 password=[redacted: password] \xc3\n");
+}
+
+#[test]
+fn hostile_texts_take_no_longer_than_others() {
+    let started = std::time::Instant::now();
+    for piece in [
+        "eyJ-",
+        "token=",
+        "://a:",
+        "pass:",
+        "-----BEGIN RSA PRIVATE KEY-----\\n",
+        "password=<",
+        " -p",
+        "a.bcdefg.",
+        "key=\"",
+        "Cookie: a=",
+    ] {
+        redactor().redact(&piece.repeat(48_000 / piece.len()));
+    }
+    // Quadratic would be minutes.
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}

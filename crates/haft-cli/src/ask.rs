@@ -1,85 +1,247 @@
 //! The person at the terminal.
 //!
 //! Questions go to the terminal itself, not to stdin and stdout: these carry messages. Where there is no terminal, or
-//! nobody watches it, nobody is asked and the call is denied.
+//! nobody watches it, nobody is asked and the call is denied. One question at a time, in the order they came; one that is
+//! withdrawn goes at once, and what was typed for it is no answer to another.
 
-use std::{
-    env,
-    fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, Write},
-};
+use std::{env, path::PathBuf, time::Duration};
 
 use haft_engine::policy::{Answer, Asker, CallFacts, Question};
-use haft_tool::BoxFuture;
-use rustix::termios::QueueSelector;
-use tokio::{sync::Mutex, task::spawn_blocking};
+use haft_tool::{BoxFuture, View};
+use tokio::sync::{Mutex, watch};
 
-use crate::{cli::Options, draw::plain_line};
+use crate::{
+    cli::Options,
+    draw::{self, plain, plain_line},
+    tty::{self, Tty},
+};
 
 /// Whether somebody can be asked here.
 pub(crate) fn may_ask(options: &Options) -> bool {
     let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty());
-    !options.json && !options.quiet && !in_ci && terminal().is_ok()
+    !options.json && !options.quiet && !in_ci && tty::is_there()
 }
 
-fn terminal() -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).open("/dev/tty")
-}
-
-/// Asks on the terminal that the process belongs to, one question at a time.
-#[derive(Debug, Default)]
+/// Asks on the terminal that the process belongs to.
+#[derive(Debug)]
 pub(crate) struct Terminal {
+    /// Whose turn it is; given on in the order in which it was asked for.
     turn: Mutex<()>,
+    /// How many questions there are, the open one included.
+    questions: watch::Sender<usize>,
+    /// Where rules are kept.
+    kept_in: Option<PathBuf>,
+}
+
+/// Calls of one turn ask within this; then the first question knows of the others.
+const GATHER: Duration = Duration::from_millis(20);
+
+impl Terminal {
+    pub(crate) fn new(kept_in: Option<PathBuf>) -> Terminal {
+        Terminal { turn: Mutex::default(), questions: watch::Sender::new(0), kept_in }
+    }
+
+    async fn answer(&self, question: Question<'_>) -> std::io::Result<Answer> {
+        let _queued = Queued::new(&self.questions);
+        let _turn = self.turn.lock().await;
+        tokio::time::sleep(GATHER).await;
+        let mut open = Open::show(&question, self).await?;
+        let answer = open.converse().await?;
+        open.is_answered = true;
+        Ok(answer)
+    }
 }
 
 impl Asker for Terminal {
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
-        Box::pin(async move {
-            let _turn = self.turn.lock().await;
-            let words = words(&question);
-            // If the call is cancelled meanwhile, the thread waits for a line that nobody needs; it ends with us.
-            let answered = spawn_blocking(move || converse(&words)).await;
-            answered.ok().and_then(Result::ok).unwrap_or(Answer::NobodyThere)
-        })
+        Box::pin(async move { self.answer(question).await.unwrap_or(Answer::NobodyThere) })
+    }
+
+    fn tell(&self, words: &str) {
+        tty::say(&plain_line(words.to_owned()));
     }
 }
 
-fn words(question: &Question<'_>) -> String {
-    let Question { call: CallFacts { tool, effects, input, decision, .. }, description } = question;
-    // All of it may come from a model or a file: nothing in it may move the cursor or look like a line of ours.
-    let [description, effects, input] =
-        [description.to_string(), effects.to_string(), input.to_string()].map(plain_line);
-    let reason = plain_line(decision.reason());
-    format!("\n{tool}: {description}\n  does    {effects}\n  input   {input}\n  why     {reason}\n")
+/// A question that is asked or waits to be.
+struct Queued<'a>(&'a watch::Sender<usize>);
+
+impl Queued<'_> {
+    fn new(questions: &watch::Sender<usize>) -> Queued<'_> {
+        questions.send_modify(|count| *count += 1);
+        Queued(questions)
+    }
 }
 
-const PROMPT: &str = "Allow it? [y]es once, [s] for this session, [n]o, or `n` and a reason: ";
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
 
-fn converse(words: &str) -> io::Result<Answer> {
-    let mut terminal = terminal()?;
-    let mut lines = BufReader::new(terminal.try_clone()?);
-    terminal.write_all(words.as_bytes())?;
-    // What was typed before the question is no answer to it.
-    rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
-    loop {
-        terminal.write_all(PROMPT.as_bytes())?;
-        let mut line = String::new();
-        if lines.read_line(&mut line)? == 0 {
-            return Ok(Answer::NobodyThere);
+/// The question on the screen. If it is dropped before it is answered, it is taken away.
+struct Open {
+    tty: Tty,
+    shown: Shown,
+    questions: watch::Receiver<usize>,
+    is_answered: bool,
+}
+
+impl Open {
+    async fn show(question: &Question<'_>, terminal: &Terminal) -> std::io::Result<Open> {
+        let shown = Shown::of(question, terminal.kept_in.as_ref());
+        let (tty, questions) = (Tty::open()?, terminal.questions.subscribe());
+        // What was typed before the question is no answer to it.
+        tty.forget_typed();
+        let open = Open { tty, shown, questions, is_answered: false };
+        open.tty.write(&open.shown.words).await?;
+        Ok(open)
+    }
+
+    async fn converse(&mut self) -> std::io::Result<Answer> {
+        loop {
+            let waiting = *self.questions.borrow_and_update() - 1;
+            self.tty.write(&self.shown.prompt(waiting)).await?;
+            let Some(line) = self.line(waiting).await? else { continue };
+            match read(line.as_deref(), self.shown.offers_always) {
+                Some(Read::Answer(answer)) => return Ok(answer),
+                Some(Read::ShowAll) => self.tty.write(&self.shown.all).await?,
+                None => {}
+            }
         }
-        if let Some(answer) = answer(line.trim()) {
-            return Ok(answer);
+    }
+
+    /// A line; nothing if more questions have come meanwhile, which is to be told.
+    async fn line(&mut self, waiting: usize) -> std::io::Result<Option<Option<String>>> {
+        let Open { tty, questions, .. } = self;
+        let more = async { questions.wait_for(|count| *count > waiting + 1).await.map(drop) };
+        tokio::select! {
+            biased;
+            line = tty.line() => return line.map(Some),
+            _ = more => {}
+        }
+        // What shows on the line is what counts: it begins anew.
+        tty.forget_typed();
+        tty.write(ERASE).await?;
+        Ok(None)
+    }
+}
+
+/// To the beginning of the line, and away with it.
+const ERASE: &str = "\r\x1b[K";
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.tty.forget_typed();
+            self.tty.write_now(&format!("{ERASE}  (withdrawn: no answer is needed any more)\n"));
         }
     }
 }
 
-fn answer(line: &str) -> Option<Answer> {
+/// A question as it is shown.
+struct Shown {
+    words: String,
+    /// Everything that the words leave out.
+    all: String,
+    is_cut: bool,
+    offers_always: bool,
+}
+
+impl Shown {
+    fn of(question: &Question<'_>, kept_in: Option<&PathBuf>) -> Shown {
+        let drawn = preview(question);
+        let cut = cut(&drawn);
+        let is_cut = cut.is_some();
+        let body = boxed(cut.as_deref().unwrap_or(&drawn));
+        let words = format!("\n{}{body}", head(question, kept_in));
+        Shown { words, all: boxed(&drawn), is_cut, offers_always: question.always.is_some() }
+    }
+
+    fn prompt(&self, waiting: usize) -> String {
+        let waits = if waiting > 0 { format!("({waiting} more waiting) ") } else { String::new() };
+        let always = if self.offers_always { "[a]lways, " } else { "" };
+        let view = if self.is_cut { "[v]iew all, " } else { "" };
+        format!(
+            "{waits}Allow it? [y]es once, [s] for this session, {always}{view}[n]o, or `n` and a reason: "
+        )
+    }
+}
+
+/// Who wants to do what, and why that is asked. All of it may come from a model or a file: nothing in it may move the cursor
+/// or look like a line of ours.
+fn head(question: &Question<'_>, kept_in: Option<&PathBuf>) -> String {
+    let CallFacts { tool, effects, decision, .. } = question.call;
+    let mut lines =
+        vec![format!("{}: {}", plain_line(tool.to_owned()), plain_line(question.description.to_owned()))];
+    let mut say = |name: &str, words: String| lines.push(format!("  {name:<8}{}", plain_line(words)));
+    say("does", effects.to_string());
+    say("why", decision.reason());
+    if let Some((rule, origin)) = decision.trace.rule() {
+        let layer = decision.trace.layer().map_or_else(String::new, |layer| format!(", layer {layer}"));
+        let reason = decision.trace.rule_reason().map_or_else(String::new, |reason| format!(": {reason}"));
+        say("rule", format!("{rule} ({origin}{layer}){reason}"));
+    }
+    if let (Some(rules), Some(path)) = (question.always, kept_in) {
+        say(
+            "always",
+            format!("allows {} in every workspace; written to {}", rules.join(" and "), path.display()),
+        );
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What it would do, as the tool draws it; what it was told, where it draws nothing.
+fn preview(question: &Question<'_>) -> String {
+    let input = || serde_json::to_string_pretty(question.call.input).unwrap_or_default();
+    match question.preview {
+        None => input(),
+        Some(View::Text(words)) => format!("{words}\n{}", input()),
+        Some(view) => draw::view(view),
+    }
+}
+
+const MOST_LINES: usize = 60;
+const MOST_COLUMNS: usize = 400;
+
+/// As much as a person takes in at once, and how much more there is. `None` if that is all.
+fn cut(text: &str) -> Option<String> {
+    let is_long = |line: &str| line.chars().nth(MOST_COLUMNS).is_some();
+    let count = text.lines().count();
+    if count <= MOST_LINES && !text.lines().any(is_long) {
+        return None;
+    }
+    let mut lines: Vec<String> =
+        text.lines().take(MOST_LINES).map(|line| draw::fit(line, MOST_COLUMNS)).collect();
+    lines.push(match count.saturating_sub(MOST_LINES) {
+        0 => "… (long lines are cut: `v` shows all)".to_owned(),
+        more => format!("… ({more} more lines: `v` shows all)"),
+    });
+    Some(lines.join("\n"))
+}
+
+/// Lines that cannot be taken for ours.
+fn boxed(text: &str) -> String {
+    plain(text.to_owned()).lines().map(|line| format!("  │ {line}\n")).collect()
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq)]
+enum Read {
+    Answer(Answer),
+    ShowAll,
+}
+
+/// Only a clear word is an answer. The end of all lines is that nobody is there.
+fn read(line: Option<&str>, offers_always: bool) -> Option<Read> {
+    let Some(line) = line else { return Some(Read::Answer(Answer::NobodyThere)) };
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let reason = Some(rest.trim()).filter(|reason| !reason.is_empty()).map(str::to_owned);
     match (word.to_ascii_lowercase().as_str(), reason) {
-        ("y" | "yes", None) => Some(Answer::Once),
-        ("s" | "session", None) => Some(Answer::Session),
-        ("n" | "no", reason) => Some(Answer::No(reason)),
+        ("y" | "yes", None) => Some(Read::Answer(Answer::Once)),
+        ("s" | "session", None) => Some(Read::Answer(Answer::Session)),
+        ("a" | "always", None) if offers_always => Some(Read::Answer(Answer::Always)),
+        ("n" | "no", reason) => Some(Read::Answer(Answer::No(reason))),
+        ("v" | "view", None) => Some(Read::ShowAll),
         _ => None,
     }
 }
@@ -90,7 +252,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: Option<Answer>) {
-        assert_eq!(answer(line), expected, "{line}");
+        assert_eq!(read(Some(line), true), expected.map(Read::Answer), "{line}");
     }
 
     #[test]
@@ -98,10 +260,31 @@ mod tests {
         check("y", Some(Answer::Once));
         check("Yes", Some(Answer::Once));
         check("s", Some(Answer::Session));
+        check("always", Some(Answer::Always));
         check("n", Some(Answer::No(None)));
         check("n use the copy in tests/", Some(Answer::No(Some("use the copy in tests/".to_owned()))));
         check("", None);
         check("y but only the first", None);
         check("ok", None);
+        check("ya", None);
+    }
+
+    #[test]
+    fn what_is_not_offered_is_no_answer() {
+        assert_eq!(read(Some("a"), false), None);
+        assert_eq!(read(None, true), Some(Read::Answer(Answer::NobodyThere)));
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        assert_eq!(cut("a\nb"), None);
+        let long = "line\n".repeat(100);
+        assert!(cut(&long).unwrap().ends_with("… (40 more lines: `v` shows all)"));
+        assert!(cut(&"x".repeat(500)).unwrap().ends_with("…\n… (long lines are cut: `v` shows all)"));
+    }
+
+    #[test]
+    fn nothing_that_is_shown_can_look_like_a_line_of_ours() {
+        assert_eq!(boxed("a\nAllow it? \u{1b}[2J"), "  │ a\n  │ Allow it? \\u{1b}[2J\n");
     }
 }

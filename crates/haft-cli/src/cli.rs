@@ -11,7 +11,9 @@ use clap::{
 };
 use haft_engine::policy::Mode;
 
-use crate::commands::{call, completions, demo, doctor, explain, redact, sandbox, tools, turn};
+use crate::commands::{
+    call, completions, demo, doctor, explain, lint, pin, redact, sandbox, tools, trust, turn,
+};
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
 #[derive(Debug, Parser)]
@@ -45,6 +47,12 @@ pub(crate) enum Command {
     Explain(With<explain::Args>),
     /// Takes secrets out of text: stdin to stdout, live
     Redact(With<redact::Args>),
+    /// Shows what a workspace's own settings would do, and lets them
+    Trust(With<trust::Args>),
+    /// Shows tools of servers that have changed since they were first permitted, and accepts them
+    Pin(With<pin::Args>),
+    /// Looks for mistakes in settings, rules, descriptions and pins
+    Lint(With<lint::Args>),
     /// Runs a command confined, as Bash would
     Sandbox(With<sandbox::Args>),
     /// Says what works here
@@ -75,10 +83,22 @@ pub(crate) struct Options {
     /// Settings to read besides those of the user
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// For this run, take the workspace's own settings as trusted. `haft trust` does it for good
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// The model that makes the calls: rules may be for some models only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The agent that the model plays: rules may be for some agents only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The role of whoever makes the calls; `owner` if none is given. May be repeated
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Vec<String>,
     /// How much is asked
     #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) mode: Option<Mode>,
-    /// Run processes without a sandbox. Needed with mode bypass
+    /// Run processes without a sandbox. Needed with mode bypass where there is none
     #[arg(long)]
     pub(crate) unsandboxed: bool,
     /// Let this run unasked, like `Read(//etc/hosts)`. May be repeated, as the next two
@@ -107,10 +127,14 @@ impl Options {
         self.allow.append(&mut after.allow);
         self.ask.append(&mut after.ask);
         self.deny.append(&mut after.deny);
+        self.role.append(&mut after.role);
         Options {
             cwd: after.cwd.or(self.cwd),
             session: after.session.or(self.session),
             config: after.config.or(self.config),
+            trust: self.trust || after.trust,
+            model: after.model.or(self.model),
+            agent: after.agent.or(self.agent),
             mode: after.mode.or(self.mode),
             unsandboxed: self.unsandboxed || after.unsandboxed,
             json: self.json || after.json,

@@ -19,24 +19,33 @@ use crate::{
 /// `[hooks]` as it is written: events, and what runs then.
 pub(crate) type WrittenHooks = BTreeMap<Spanned<String>, Value>;
 
-/// Reads them. What is wrong is told with its place.
-pub(crate) fn read(written: WrittenHooks) -> Result<Config, (Range<usize>, String)> {
+/// The table, if there is one. What is wrong in it is told with its place.
+pub(crate) fn read(written: WrittenHooks) -> Result<Option<Value>, (Range<usize>, String)> {
     let places: Vec<(String, Range<usize>)> =
         written.keys().map(|key| (key.get_ref().clone(), key.span())).collect();
     let events: Map<String, Value> =
         written.into_iter().map(|(key, value)| (key.into_inner(), value)).collect();
-    let (config, problems) = Config::read(&Value::Object(events));
-    let Some(problem) = problems.into_iter().next() else { return Ok(config) };
-    let place = places.into_iter().find(|(event, _)| *event == problem.event);
-    Err((place.map_or(0..0, |(_, span)| span), problem.message))
+    let table = Value::Object(events);
+    match Config::read(&table).1.into_iter().next() {
+        None => Ok((!places.is_empty()).then_some(table)),
+        Some(problem) => {
+            let place = places.into_iter().find(|(event, _)| *event == problem.event);
+            Err((place.map_or(0..0, |(_, span)| span), problem.message))
+        }
+    }
+}
+
+/// The hooks of all tables, in the order of the levels. They were checked when they were read.
+pub(crate) fn config(tables: &[Value]) -> Config {
+    tables.iter().map(|table| Config::read(table).0).fold(Config::default(), Config::and)
 }
 
 /// Adds them to an engine. Without any, it knows of none. What they read holds no secrets, where somebody takes them out.
-pub(crate) fn add(builder: EngineBuilder, config: &Config, redactor: Option<Arc<Redactor>>) -> EngineBuilder {
+pub(crate) fn add(builder: EngineBuilder, config: Config, redactor: Option<Arc<Redactor>>) -> EngineBuilder {
     if config.is_empty() {
         return builder;
     }
-    let hooks = CommandHooks::new(config.clone());
+    let hooks = CommandHooks::new(config);
     builder.hook(match redactor {
         Some(redactor) => hooks.filtered_by(move |input| drop(redactor.redact_json(input))),
         None => hooks,

@@ -11,8 +11,13 @@ mod settings; //  what the settings files say
 mod hooks; //     the hooks in them
 mod place; //     where: directory, workspace, home, state
 mod secrets; //   what must not be shown
+mod kept; //      files of the state directory
+mod trust; //     whether what a workspace brings counts
+mod pins; //      what tools of servers said when they were first permitted
 mod setup; //     from all of these to an engine and a session
-mod ask; //       the person at the terminal
+mod ask; //       the person at the terminal: what is shown, what an answer is
+mod tty; //       that terminal
+mod keep; //      rules that a person always wants
 mod watch; //     running calls, watched, until they end or Ctrl-C
 mod wire; //      results and events as JSON
 mod draw; //      text for people: tables, views, colours

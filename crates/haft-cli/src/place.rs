@@ -31,12 +31,6 @@ impl Place {
         let workspace = workspace(&cwd, home.as_deref());
         Ok(Place { cwd, workspace, home })
     }
-
-    /// The workspace's own settings, which are not read: nobody has said yet that they can be trusted.
-    pub(crate) fn untrusted_settings(&self) -> Option<PathBuf> {
-        let candidates = ["haft.toml", ".haft/haft.toml"].map(|name| self.workspace.join(name));
-        candidates.into_iter().find(|path| path.is_file())
-    }
 }
 
 fn directory(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
@@ -64,6 +58,15 @@ pub(crate) fn home() -> Option<PathBuf> {
     variable("HOME")
 }
 
+/// The administrator's settings file, whether it exists or not.
+///
+/// Nothing that a user can say leads elsewhere, or management would end where the environment begins. Only in debug
+/// builds, which nobody manages, may a variable do so: tests need it, and are not root.
+pub(crate) fn managed_settings() -> PathBuf {
+    let elsewhere = if cfg!(debug_assertions) { variable("HAFT_MANAGED_SETTINGS") } else { None };
+    elsewhere.unwrap_or_else(|| "/etc/haft/haft.toml".into())
+}
+
 /// The user's settings file, whether it exists or not.
 pub(crate) fn user_settings() -> Option<PathBuf> {
     let base = variable("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")));
@@ -75,6 +78,18 @@ pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let base = variable("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));
     let unset = || usage("there is no place for results: set HOME or XDG_STATE_HOME to an absolute path");
     Ok(base.ok_or_else(unset)?.join("haft"))
+}
+
+/// The user that the process runs as, by name if the system knows one. Not from the environment, which anybody sets.
+pub(crate) fn user() -> String {
+    let id = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1) == Some(&id)).then(|| name.to_owned())
+    });
+    named.unwrap_or(id)
 }
 
 /// A directory from the environment; what is not absolute counts as not set.

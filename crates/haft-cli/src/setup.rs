@@ -4,11 +4,12 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
-    policy::{Mode, Origin, Rules, Written},
+    policy::{ByEffects, Mode, Origin, Rules, Written},
     result::FileStore,
     session::Memory,
 };
 use haft_redact::Redactor;
+use haft_shell::sandbox::{Confinement, Level};
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
 
@@ -16,11 +17,15 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
-    hooks, memory,
-    out::Talk,
+    hooks,
+    keep::SettingsFile,
+    memory,
+    out::{self, Talk},
+    pins::FilePins,
     place::{self, Place},
     secrets::redactor,
-    settings::{self, Settings},
+    settings::{self, Document, Settings},
+    trust::{self, Brought},
 };
 
 /// What was asked for, read and found.
@@ -31,40 +36,81 @@ pub(crate) struct Setup {
     pub(crate) talk: Talk,
     pub(crate) mode: Mode,
     settings: Settings,
+    /// What confines processes here. Tried only for modes that rest on it.
+    confinement: Option<Level>,
 }
 
 impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
         let talk = Talk::new(options.verbose).quiet(options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
-        let settings = Settings::read(options.config.as_deref())?;
-        let mode = options.mode.or(settings.mode).unwrap_or_default();
-        if mode == Mode::Bypass && !options.unsandboxed {
-            return Err(usage(BYPASS));
-        }
-        if options.unsandboxed && settings.sandbox.required == Some(true) {
+        let brought = trust::look(&place.workspace);
+        let documents =
+            if brought.counts(options.trust)? { brought.documents()? } else { warn(&options, &brought) };
+        let settings = Settings::read(options.config.as_deref(), &documents)?;
+        let mode = settings.mode_for(options.mode)?;
+        if options.unsandboxed && (settings.fixed.sandboxed || settings.sandbox.required == Some(true)) {
             return Err(usage(REQUIRED));
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
-        if let Some(untrusted) = place.untrusted_settings() {
-            talk.detail(|| format!("{} is not read: it is not trusted yet", untrusted.display()));
+        settings.notes.iter().for_each(|note| talk.detail(|| note.to_string()));
+        let mut setup = Setup { options, place, talk, mode, settings, confinement: None };
+        if matches!(mode, Mode::Auto | Mode::Bypass) {
+            setup.confinement = setup.try_sandbox();
         }
-        Ok(Setup { options, place, talk, mode, settings })
+        setup.check_bypass()?;
+        Ok(setup)
+    }
+
+    /// What the sandbox holds, if there is one and it keeps processes apart.
+    fn try_sandbox(&self) -> Option<Level> {
+        let level = self.sandbox().enabled.then(|| Confinement::at(&self.place.cwd).trial().ok())??;
+        level.namespaces.then_some(level)
+    }
+
+    /// Where nothing is asked, processes are confined, or somebody has said twice that they are not.
+    fn check_bypass(&self) -> anyhow::Result<()> {
+        let said = match (&self.confinement, self.options.unsandboxed) {
+            _ if self.mode != Mode::Bypass => return Ok(()),
+            (Some(level), _) => format!("commands are confined ({level})"),
+            (None, true) => "commands are not confined (--unsandboxed)".to_owned(),
+            (None, false) => return Err(usage(BYPASS)),
+        };
+        self.talk.detail(|| format!("mode bypass: what no rule denies or asks runs unasked; {said}"));
+        Ok(())
     }
 
     /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
-        let builder = if may_ask(&self.options) { builder.asker(Terminal::default()) } else { builder };
-        build(hooks::add(builder, &self.settings.hooks, self.redactor()))
+        let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
+        let hooks = hooks::config(&self.settings.hooks);
+        build(hooks::add(self.with_person(builder), hooks, self.redactor()))
+    }
+
+    fn with_person(&self, builder: EngineBuilder) -> EngineBuilder {
+        if !may_ask(&self.options) {
+            return builder;
+        }
+        let kept_in = place::user_settings();
+        let builder = builder.asker(Terminal::new(kept_in.clone()));
+        match kept_in {
+            Some(path) => builder.rule_keeper(SettingsFile(path)),
+            None => builder,
+        }
+    }
+
+    /// Who judges in mode auto.
+    fn classifier(&self) -> ByEffects {
+        ByEffects::new().confined(self.confinement.is_some()).home(self.place.home.clone())
     }
 
     /// An engine for questions about tools and calls, which makes none.
     pub(crate) fn idle_engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder();
         build(match self.results() {
-            Ok(results) => builder.results(results),
-            // Where there is no place for results, there is none that could be read.
+            Ok(results) => builder.results(results).pins(FilePins::open()?),
+            // Where there is no place for results and pins, there are none that could be read.
             Err(_) => builder,
         })
     }
@@ -110,7 +156,16 @@ impl Setup {
     fn sandbox(&self) -> haft_engine::Sandbox {
         let settings::Sandbox { enabled, required, write, deny_read, hosts } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
-        haft_engine::Sandbox { enabled, required: required.unwrap_or(false), write, deny_read, hosts }
+        // Whoever lets everything run because it is confined does not want it to run otherwise.
+        let rests_on_it =
+            self.mode == Mode::Bypass && self.confinement.as_ref().is_some_and(Level::is_complete);
+        haft_engine::Sandbox {
+            enabled,
+            required: required.unwrap_or(false) || rests_on_it,
+            write: write.unwrap_or_default(),
+            deny_read,
+            hosts: hosts.unwrap_or_default(),
+        }
     }
 
     fn results(&self) -> anyhow::Result<FileStore> {
@@ -167,13 +222,20 @@ impl Setup {
             cwd: Some(self.place.cwd.clone()),
             home: self.place.home.clone(),
             mode: self.mode,
-            caller: Caller { channel: Some("cli".to_owned()), ..Caller::default() },
-            rules: self.settings.rules.clone().and(self.flag_rules()),
-            model: None,
-            agent: None,
+            caller: self.caller(),
+            rules: self.settings.rules.clone().and(self.settings.admit(self.flag_rules())),
+            model: self.options.model.clone(),
+            agent: self.options.agent.clone(),
             toolset: None,
             memory: Memory::default(),
         }
+    }
+
+    /// Whoever types at this machine owns what happens, unless they say what they come as.
+    fn caller(&self) -> Caller {
+        let given = &self.options.role;
+        let roles = if given.is_empty() { vec!["owner".to_owned()] } else { given.clone() };
+        Caller { user: Some(place::user()), roles, channel: Some("cli".to_owned()) }
     }
 
     fn flag_rules(&self) -> Rules {
@@ -181,6 +243,14 @@ impl Setup {
         let Options { allow, ask, deny, .. } = &self.options;
         Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
     }
+}
+
+/// Says that nothing of a workspace counts, and gives just that.
+fn warn(options: &Options, brought: &Brought) -> Vec<Document> {
+    if let Some(words) = brought.warning().filter(|_| !options.quiet) {
+        out::complain(&words);
+    }
+    Vec::new()
 }
 
 fn build(builder: EngineBuilder) -> anyhow::Result<Engine> {
@@ -197,8 +267,8 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
     SessionOptions { workspace, cwd: None, ..options.clone() }
 }
 
-const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox yet that would \
-confine it; say --unsandboxed as well if you mean it, or use another mode";
+const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \
+confine it (`haft doctor` says why); say --unsandboxed as well if you mean it, or use another mode";
 
-const REQUIRED: &str = "the settings require a sandbox (sandbox.required), and --unsandboxed is against it; take one of \
-them away";
+const REQUIRED: &str = "the settings require a sandbox (sandbox.required, or sandbox.enabled of the managed ones), and \
+--unsandboxed is against it; take one of them away";

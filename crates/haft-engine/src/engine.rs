@@ -14,8 +14,10 @@ use haft_redact::Redactor;
 use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
-    policy::{Asker, Nobody, Rules},
-    pool::{DuplicateTool, Entry, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets},
+    policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
+    pool::{
+        DuplicateTool, Entry, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets,
+    },
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Retry},
@@ -31,12 +33,15 @@ struct Inner {
     kernel: Vec<(SharedTool, Arc<dyn Kernel>)>,
     rules: Rules,
     toolsets: Toolsets,
+    classifier: Option<Arc<dyn Classifier>>,
     asker: Arc<dyn Asker>,
+    keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Arc<dyn ResultStore>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
+    pins: Option<Arc<dyn Pins>>,
     /// Cleaning up after the dead is done once, when the first session begins.
     cleaned: Once,
     settings: Settings,
@@ -112,12 +117,15 @@ impl Engine {
             rules: Rules::default(),
             gates: PoolBuilder::new([]),
             toolsets: Vec::new(),
+            classifier: None,
             asker: Arc::new(Nobody),
+            keeper: None,
             hooks: Vec::new(),
             journal: None,
             results: None,
             redactor: None,
             ledger: Ledger::default(),
+            pins: None,
             settings: Settings::default(),
         }
     }
@@ -151,6 +159,14 @@ impl Engine {
         &*self.0.asker
     }
 
+    pub(crate) fn classifier(&self) -> Option<&dyn Classifier> {
+        self.0.classifier.as_deref()
+    }
+
+    pub(crate) fn keeper(&self) -> Option<&dyn RuleKeeper> {
+        self.0.keeper.as_deref()
+    }
+
     pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {
         &self.0.hooks
     }
@@ -179,6 +195,10 @@ impl Engine {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.0.ledger
+    }
+
+    pub(crate) fn pins(&self) -> Option<&Arc<dyn Pins>> {
+        self.0.pins.as_ref()
     }
 
     pub(crate) fn clean_up(&self) {
@@ -237,12 +257,15 @@ pub struct EngineBuilder {
     rules: Rules,
     gates: PoolBuilder,
     toolsets: Vec<(String, Vec<String>)>,
+    classifier: Option<Arc<dyn Classifier>>,
     asker: Arc<dyn Asker>,
+    keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     results: Option<Arc<dyn ResultStore>>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
+    pins: Option<Arc<dyn Pins>>,
     settings: Settings,
 }
 
@@ -305,6 +328,18 @@ impl EngineBuilder {
         self
     }
 
+    /// Who judges in the person's place, in mode `auto`. Without one, that mode asks as the default one does.
+    pub fn classifier(mut self, classifier: impl Classifier + 'static) -> EngineBuilder {
+        self.classifier = Some(Arc::new(classifier));
+        self
+    }
+
+    /// Who keeps the rules of a person who says *always*. Without one, that answer is not offered.
+    pub fn rule_keeper(mut self, keeper: impl RuleKeeper + 'static) -> EngineBuilder {
+        self.keeper = Some(Arc::new(keeper));
+        self
+    }
+
     /// Adds code that runs before and after each call.
     pub fn hook(mut self, hook: impl Hook + 'static) -> EngineBuilder {
         self.hooks.push(Arc::new(hook));
@@ -336,6 +371,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Who remembers what tools of servers said of themselves when they were first permitted. One that says something
+    /// else later is held back until somebody accepts it. Without it, every change is taken as it comes.
+    pub fn pins(mut self, pins: impl Pins + 'static) -> EngineBuilder {
+        self.pins = Some(Arc::new(pins));
+        self
+    }
+
     /// Changes the figures: `.settings(|settings| settings.parallel = 4)`.
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> EngineBuilder {
         change(&mut self.settings);
@@ -359,19 +401,25 @@ impl EngineBuilder {
         let results = self
             .results
             .unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
-        let mut pools = self.gates;
+        let mut pools = match &self.pins {
+            Some(pins) => self.gates.pins(pins.clone()),
+            None => self.gates,
+        };
         sources.into_iter().for_each(|source| pools.add(source));
         Ok(Engine(Arc::new(Inner {
             pools: Mutex::new(pools),
             kernel,
             rules: self.rules,
             toolsets,
+            classifier: self.classifier,
             asker: self.asker,
+            keeper: self.keeper,
             hooks: self.hooks,
             journal: self.journal,
             results,
             redactor: self.redactor,
             ledger: self.ledger,
+            pins: self.pins,
             cleaned: Once::new(),
             settings: self.settings,
         })))

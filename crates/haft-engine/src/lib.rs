@@ -6,6 +6,7 @@
 
 pub mod pool; //     which tools does the model see?
 pub mod policy; //   may this call run?
+pub mod judge; //    … in the opinion of a language model?
 pub mod turn; //     how do the calls of one turn run?
 pub mod result; //   what goes back to the model?
 pub mod session; //  what do calls see and change?

@@ -212,7 +212,7 @@ fn bare_length(rest: &[u8]) -> usize {
             || *byte == b'\\'
     };
     let starts_odd = matches!(rest.first(), Some(b'<'));
-    let mut length = rest.iter().position(|byte| is_end(byte)).unwrap_or(rest.len());
+    let mut length = rest.iter().position(is_end).unwrap_or(rest.len());
     if starts_odd {
         length = rest.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(rest.len());
     }

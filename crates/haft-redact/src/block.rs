@@ -7,7 +7,7 @@ use crate::{
     found::{Found, KNOWN, PRIVATE_KEY, Span, write_mark},
     known::Known,
     pem,
-    scan::{Keys, Machine},
+    scan::{Keys, Machine, Scanned},
 };
 
 /// What is known about text that has been given out already.
@@ -31,10 +31,16 @@ pub(crate) struct Worker<'a> {
 const ROUNDS: usize = 4;
 
 impl Worker<'_> {
-    /// Whether a text can be given out as it is.
-    pub(crate) fn is_clean(&self, text: &[u8]) -> bool {
+    /// A whole text without long lines; `None` if it can be given out as it is.
+    pub(crate) fn whole(&self, text: &[u8], found: &mut Found) -> Option<Vec<u8>> {
         let scanned = self.machine.scan(text, self.known, Keys::Look);
-        scanned.spans.is_empty() && scanned.open.is_none()
+        if scanned.spans.is_empty() && scanned.open.is_none() {
+            return None;
+        }
+        let (mut carry, mut out) = (Carry::default(), Vec::with_capacity(text.len()));
+        self.give(text, 0, scanned, &mut carry, &mut out, found);
+        self.finish(&mut carry, &mut out, found);
+        Some(out)
     }
 
     /// Gives out whole lines. What lies before `done` was given out and is there to be looked back at.
@@ -52,6 +58,18 @@ impl Worker<'_> {
             (text, done) = (&text[end..], 0);
         }
         let scanned = self.machine.scan(text, self.known, Keys::Look);
+        self.give(text, done, scanned, carry, out, found);
+    }
+
+    fn give(
+        &self,
+        text: &[u8],
+        done: usize,
+        scanned: Scanned,
+        carry: &mut Carry,
+        out: &mut Vec<u8>,
+        found: &mut Found,
+    ) {
         let end = carry.begin_key(text, scanned.open);
         self.write(&text[..end], done, &merged(scanned.spans), out, found);
     }

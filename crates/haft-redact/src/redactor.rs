@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet, fmt, sync::OnceLock};
 
 use crate::{
-    block::{Carry, Worker},
+    block::Worker,
     found::{Found, MARK, PRIVATE_KEY},
     kinds::KINDS,
     known::{self, Known},
@@ -40,14 +40,9 @@ impl Redactor {
         if bytes.len() - short_lines(bytes) >= LONG {
             return self.in_pieces(whole);
         }
-        let (worker, mut found) = (self.worker(), Found::default());
-        if worker.is_clean(bytes) {
-            return Redacted { text: Cow::Borrowed(whole), found };
-        }
-        let (mut carry, mut out) = (Carry::default(), Vec::with_capacity(whole.len()));
-        worker.lines(bytes, 0, &mut carry, &mut out, &mut found);
-        worker.finish(&mut carry, &mut out, &mut found);
-        Redacted { text: Cow::Owned(text(out)), found }
+        let mut found = Found::default();
+        let clean = self.worker().whole(bytes, &mut found);
+        Redacted { text: clean.map_or(Cow::Borrowed(whole), |clean| Cow::Owned(text(clean))), found }
     }
 
     /// One line out of many, as it is shown while they come. It may lie inside a private key whose beginning is not in

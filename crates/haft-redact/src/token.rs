@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     found::Span,
-    kinds::{self, KINDS, Kind},
+    kinds::{self, KINDS},
     scan::Line,
     value,
 };
@@ -26,11 +26,16 @@ const BEFORE: [Before; 5] = [
 
 /// The token of a kind at a place where one of its beginnings stands.
 pub(crate) fn find(line: &Line<'_>, kind: usize, begin: &str, start: usize) -> Option<Span> {
-    let (first, body) = (whole_start(line, begin, start)?, start + begin.len());
-    if !begins_a_word(line.text, first) {
+    // Cheap, and almost always the end of it.
+    let has_before = matches!(begin.as_bytes(), [b':' | b'7' | b'8' | b'.' | b'-', ..]);
+    if !has_before && !begins_a_word(line.text, start) {
         return None;
     }
-    let end = body_end(line, &KINDS[kind], body)?;
+    let (first, body) = (whole_start(line, begin, start)?, start + begin.len());
+    if has_before && !begins_a_word(line.text, first) {
+        return None;
+    }
+    let end = body_end(line, kind, body)?;
     let is_made_up = value::is_filler(&line.text[body..end]) || is_name(&line.text[first..end]);
     (!is_made_up).then_some(Span { start: first, end, kind: KINDS[kind].name, sure: true })
 }
@@ -56,7 +61,7 @@ fn whole_start(line: &Line<'_>, begin: &str, start: usize) -> Option<usize> {
     (before >= *least).then(|| start - before)
 }
 
-fn body_end(line: &Line<'_>, kind: &'static Kind, body: usize) -> Option<usize> {
+fn body_end(line: &Line<'_>, kind: usize, body: usize) -> Option<usize> {
     let limit = line.end.min(body + LONGEST);
     let length = expression(kind).find(&line.text[body..limit])?.end();
     if body + length == limit {
@@ -68,12 +73,12 @@ fn body_end(line: &Line<'_>, kind: &'static Kind, body: usize) -> Option<usize> 
 }
 
 /// Compiled when the first of its kind could be there: most never are.
-fn expression(kind: &'static Kind) -> &'static Regex {
+fn expression(kind: usize) -> &'static Regex {
     static ALL: [OnceLock<Regex>; KINDS.len()] = [const { OnceLock::new() }; KINDS.len()];
-    let index = KINDS.iter().position(|one| std::ptr::eq(one, kind)).unwrap_or_default();
-    ALL[index].get_or_init(|| {
-        Regex::new(&kinds::expression(kind.follows)).expect("the test of the table compiles every row")
-    })
+    let compile = || {
+        Regex::new(&kinds::expression(KINDS[kind].follows)).expect("the test of the table compiles every row")
+    };
+    ALL[kind].get_or_init(compile)
 }
 
 /// Whether a word begins here. Colour codes, escapes and percent signs end the word before.
@@ -104,5 +109,5 @@ fn is_name(token: &[u8]) -> bool {
 }
 
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'~' | b'.') && byte != b'.'
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'~')
 }

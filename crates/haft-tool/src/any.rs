@@ -47,6 +47,10 @@ pub trait Bound: Send + Sync {
     fn describe(&self) -> String;
     /// See [`Tool::classifier_input`].
     fn classifier_input(&self) -> Option<String>;
+    /// See [`Tool::preview`].
+    fn preview(&self, _cx: Cx) -> BoxFuture<'_, Option<View>> {
+        Box::pin(async { None })
+    }
     /// Runs it.
     fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Reply, Fault>>;
 }
@@ -154,6 +158,9 @@ impl<T: Tool> Bound for TypedCall<T> {
     }
     fn classifier_input(&self) -> Option<String> {
         self.tool.tool.classifier_input(&self.input)
+    }
+    fn preview(&self, cx: Cx) -> BoxFuture<'_, Option<View>> {
+        Box::pin(async move { self.tool.tool.preview(&self.input, &cx).await })
     }
     fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Reply, Fault>> {
         Box::pin(async move { self.tool.tool.call(self.input, &cx).await })

@@ -73,6 +73,61 @@ pub enum Refusal {
     Role,
 }
 
+impl Refusal {
+    /// All kinds.
+    pub const ALL: [Refusal; 11] = [
+        Refusal::Rule,
+        Refusal::Mode,
+        Refusal::Hook,
+        Refusal::Classifier,
+        Refusal::Person,
+        Refusal::NobodyThere,
+        Refusal::Sandbox,
+        Refusal::Boundary,
+        Refusal::Protected,
+        Refusal::Quarantine,
+        Refusal::Role,
+    ];
+
+    /// What the model may do instead, where nobody knows better.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Refusal::Rule | Refusal::Hook | Refusal::Role => {
+                "Do not try to reach the same in another way: go on without it, or tell the user what you need and why."
+            }
+            Refusal::Mode => "Do what the mode permits, or tell the user what you need and why.",
+            Refusal::Classifier => {
+                "Take a more careful way to what the user asked for, or tell the user what you need and why."
+            }
+            Refusal::Person => {
+                "Do not try the same again, nor reach it in another way: do what the user said, or ask what to do instead."
+            }
+            Refusal::NobodyThere => "Go on without it, or tell the user what you need and why.",
+            Refusal::Sandbox => {
+                "Go on without it, or tell the user what you need to run and that the sandbox is in the way."
+            }
+            Refusal::Boundary => {
+                "Name what you need in the call itself, so that it can be permitted, or go on without it."
+            }
+            Refusal::Protected => {
+                "Leave this file as it is and tell the user what is to be changed in it: they can do it, or permit it by a rule."
+            }
+            Refusal::Quarantine => {
+                "Use another tool, or tell the user that this one waits for their approval."
+            }
+        }
+    }
+}
+
+/// A message of exactly two lines.
+fn in_two_lines(message: &str, advice: &str) -> String {
+    let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("Refused.");
+    let rest: Vec<&str> = lines.collect();
+    let second = if rest.is_empty() { advice.to_owned() } else { rest.join(" ") };
+    format!("{first}\n{second}")
+}
+
 impl Fault {
     /// A fault of a kind, with words that tell the model what is wrong, where, and what would be right.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Fault {
@@ -89,8 +144,10 @@ impl Fault {
         Fault::new(FaultKind::RejectedInput, message)
     }
 
-    /// Somebody said no.
+    /// Somebody said no: a line that says who and why, and a second that says what may be done instead. Where the second
+    /// is left out it is what holds for [every such refusal](Refusal::advice); what has more lines is made two.
     pub fn denied(refusal: Refusal, message: impl Into<String>) -> Fault {
+        let message = in_two_lines(&message.into(), refusal.advice());
         Fault { refusal: Some(refusal), ..Fault::new(FaultKind::Denied, message) }
     }
 
@@ -166,5 +223,23 @@ impl fmt::Display for Fault {
 impl Error for Fault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_two_lines_whatever_it_is_made_of() {
+        for refusal in Refusal::ALL {
+            for message in ["", "\n", "no", "no\ndo that", "no\n\ndo\nthat\n"] {
+                let fault = Fault::denied(refusal, message);
+                let lines: Vec<&str> = fault.message().split('\n').collect();
+                assert_eq!(lines.len(), 2, "{refusal:?} {message:?}");
+                assert!(lines.iter().all(|line| !line.is_empty()), "{refusal:?} {message:?}");
+            }
+        }
+        assert_eq!(Fault::denied(Refusal::Hook, "no\n\ndo\nthat\n").message(), "no\ndo that");
     }
 }

@@ -59,6 +59,15 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// What a person sees of the call before they allow it: a change as a diff, a command as it is understood.
+    ///
+    /// Asked only when somebody is about to be asked, and before permission is given: look, through the door of `cx`, and
+    /// touch nothing. It must come to the same as the call would, be quick, and say so where it leaves something out; a call
+    /// that would fail may say why. `None`, the default, leaves it to the effects and the input.
+    fn preview(&self, _input: &Self::Input, _cx: &Cx) -> impl Future<Output = Option<View>> + Send {
+        async { None }
+    }
+
     /// Whether the tool can work here at all. An unavailable tool is not offered to the model.
     ///
     /// Environment variables that the spec requires are looked at before this is asked.

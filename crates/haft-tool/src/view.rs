@@ -83,7 +83,11 @@ impl View {
             Moment::Progress(progress) => progress.view(),
             Moment::Done(reply) => done(description, reply),
             Moment::Failed(fault) => View::Text(format!("{description}: {}", fault.message())),
-            Moment::Refused(fault) => View::Text(format!("{description} (refused): {}", fault.message())),
+            // Who and why; what may be done instead is said to the model.
+            Moment::Refused(fault) => {
+                let why = fault.message().lines().next().unwrap_or_default();
+                View::Text(format!("{description} (refused): {why}"))
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn drawings(tool: &SharedTool, input: &Value) -> String {
     moments.map(|moment| draw(&tool.view(input, moment))).join("\n")
 }
 
-fn draw(view: &View) -> String {
+pub(crate) fn draw(view: &View) -> String {
     match view {
         View::Text(text) => text.clone(),
         View::Diff { path, unified } => format!("{path}\n{}", unified.trim_end()),

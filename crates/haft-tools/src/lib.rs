@@ -20,6 +20,7 @@ mod tool_search; //  ToolSearch: finds tools that are not shown
 mod write; //        Write: a file with this content
 mod process; //      for several: what a process finds around it
 mod diff; //         for several: a change as a person sees it
+mod preview; //      for several: a change before it is made
 mod stored; //       for several: a text file that is about to be changed
 mod text; //         for several: text in the encoding that a file has
 mod notebook; //     for several: a notebook's cells, and its text with another

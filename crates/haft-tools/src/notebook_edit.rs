@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, shown};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, View, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     diff::diff,
     notebook::{Broken, Cell, Notebook, source},
-    text,
+    preview, stored, text,
 };
 
 /// Changes one cell of a Jupyter notebook (.ipynb): replaces what is in it, inserts a new one, or deletes it.
@@ -22,7 +22,7 @@ use crate::{
 /// Use it for notebooks instead of Edit and Write: everything else in the notebook stays as it is. When the code of a
 /// cell is replaced, its outputs are cleared, because they are no longer its. The notebook must have been read in this
 /// session, and must not have changed since. It fails if there is no such cell, or if the file is no notebook.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotebookEditInput {
     /// The notebook.
@@ -91,6 +91,11 @@ impl Tool for NotebookEdit {
         }
     }
 
+    async fn preview(&self, input: &NotebookEditInput, cx: &Cx) -> Option<View> {
+        let input = input.clone();
+        preview::of(cx, move |files| foreseen(files, &input)).await
+    }
+
     async fn call(&self, input: NotebookEditInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
         cx.blocking(move || {
@@ -99,11 +104,18 @@ impl Tool for NotebookEdit {
             let edited = edit(&before.content, &input).map_err(|refused| refused.fault(path))?;
             let bytes = before.form.encode(&edited.text).map_err(|err| Fault::failed(err.to_string()))?;
             files.write(path, &bytes)?;
-            let view = diff(path, &edited.old_source, &edited.new_source);
-            Ok(Reply::text(edited.words).drawn(view))
+            Ok(Reply::text(&edited.words).drawn(edited.view(path)))
         })
         .await
     }
+}
+
+/// The change that would be made, for whoever is asked about it.
+fn foreseen(files: &dyn Files, input: &NotebookEditInput) -> Result<View, Fault> {
+    let path: &Path = &input.notebook_path;
+    let before = read(files, path)?;
+    stored::seen(files, path)?;
+    Ok(edit(&before.content, input).map_err(|refused| refused.fault(path))?.view(path))
 }
 
 fn read(files: &dyn Files, path: &Path) -> Result<text::Text, Fault> {
@@ -125,6 +137,12 @@ struct Edited {
     /// The source of the cell, for a person.
     old_source: String,
     new_source: String,
+}
+
+impl Edited {
+    fn view(&self, path: &Path) -> View {
+        diff(path, &self.old_source, &self.new_source)
+    }
 }
 
 /// Why nothing was edited.

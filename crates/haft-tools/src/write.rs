@@ -8,7 +8,9 @@ use serde::Deserialize;
 
 use crate::{
     diff::{MOST_SHOWN, diff, summary},
+    preview,
     shown::count,
+    stored,
     text::{Form, MARK, NotText, Text, decode},
 };
 
@@ -18,7 +20,7 @@ use crate::{
 /// An existing file must have been read in this session, and must not have changed since: otherwise it fails, and you
 /// read the file again before you decide. Its encoding and line endings are kept. It also fails if the path is a
 /// directory.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteInput {
     /// The file.
@@ -46,18 +48,32 @@ impl Tool for Write {
         format!("Write {} ({lines})", shown(&input.file_path))
     }
 
+    async fn preview(&self, input: &WriteInput, cx: &Cx) -> Option<View> {
+        let input = input.clone();
+        preview::of(cx, move |files| foreseen(files, &input.file_path, &input.content)).await
+    }
+
     async fn call(&self, input: WriteInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
         cx.blocking(move || write(&*files, &input.file_path, &input.content)).await
     }
 }
 
+/// The change that would be made, for whoever is asked about it.
+fn foreseen(files: &dyn Files, path: &Path, content: &str) -> Result<View, Fault> {
+    let before = Before::read(files, path)?;
+    if before.exists {
+        stored::seen(files, path)?;
+    }
+    let content = before.fit(content);
+    before.encode(path, &content)?;
+    Ok(before.view(path, &content).unwrap_or_else(|| View::text(before.unseen(path, &content))))
+}
+
 fn write(files: &dyn Files, path: &Path, content: &str) -> Result<Reply, Fault> {
     let before = Before::read(files, path)?;
     let content = before.fit(content);
-    let bytes = before.form.encode(&content).map_err(|err| {
-        Fault::rejected(format!("cannot write {}: {err}; nothing was written", shown(path)))
-    })?;
+    let bytes = before.encode(path, &content)?;
     files.write(path, &bytes).map_err(|fault| before.explain(fault, files, path, &content))?;
     Ok(before.reply(path, &content, bytes.len()))
 }
@@ -134,6 +150,27 @@ impl Before {
         fitted
     }
 
+    fn encode<'c>(&self, path: &Path, content: &'c str) -> Result<Cow<'c, [u8]>, Fault> {
+        self.form.encode(content).map_err(|err| {
+            Fault::rejected(format!("cannot write {}: {err}; nothing was written", shown(path)))
+        })
+    }
+
+    /// The change, as far as what was there can be shown.
+    fn view(&self, path: &Path, content: &str) -> Option<View> {
+        match &self.text {
+            Some(old) => Some(diff(path, old, content)),
+            None if !self.exists => Some(diff(path, "", content)),
+            None => None,
+        }
+    }
+
+    /// What is said where it cannot.
+    fn unseen(&self, path: &Path, content: &str) -> String {
+        let lines = count(content.lines().count() as u64, "line");
+        format!("{} is replaced by {lines}; what is there now is too large to show, or not text", shown(path))
+    }
+
     /// A file that has changed since it was read: adds how it differs from what was to be written.
     fn explain(&self, mut fault: Fault, files: &dyn Files, path: &Path, content: &str) -> Fault {
         let was_seen = matches!(files.seen(path), Ok(Some(_)));
@@ -160,11 +197,7 @@ impl Before {
         if self.is_crlf && content.contains("\r\n") {
             text.push_str("\n(with the line endings of the file: CRLF)");
         }
-        let view = match &self.text {
-            Some(old) => diff(path, old, content),
-            None if !self.exists => diff(path, "", content),
-            None => View::text(&text),
-        };
+        let view = self.view(path, content).unwrap_or_else(|| View::text(&text));
         Reply::text(text).note("bytes", bytes).drawn(view)
     }
 }

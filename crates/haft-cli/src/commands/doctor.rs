@@ -3,7 +3,15 @@
 use haft_shell::sandbox::{Confinement, Support};
 use serde_json::json;
 
-use crate::{cli::Options, exit::Exit, hooks, out::Out, place::Place, settings::Settings};
+use crate::{
+    cli::Options,
+    exit::Exit,
+    hooks,
+    out::Out,
+    place::Place,
+    settings::{McpServer, Settings, expand},
+    trust::{self, Brought, revealed_line},
+};
 
 /// What can be typed after `haft doctor`.
 #[derive(Debug, clap::Args)]
@@ -11,8 +19,11 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let support = Support::here();
-    let level = Confinement::at(Place::find(options.cwd.as_deref())?.cwd).trial();
-    let settings = Settings::read(options.config.as_deref())?;
+    let place = Place::find(options.cwd.as_deref())?;
+    let level = Confinement::at(place.cwd).trial();
+    let brought = trust::look(&place.workspace);
+    let documents = if brought.counts(options.trust)? { brought.documents()? } else { Vec::new() };
+    let hooks = hooks::config(&Settings::read(options.config.as_deref(), &documents)?.hooks);
     let mut out = Out::stdout();
     if options.json {
         let sandbox = json!({
@@ -23,14 +34,51 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
             "seccomp": support.seccomp,
             "proc": support.processes,
         });
-        out.json(&json!({ "sandbox": sandbox, "hooks": hooks::listed(&settings.hooks) }))?;
+        let trust = brought.standing.word();
+        let (servers, hooks) = (servers_json(&brought), hooks::listed(&hooks));
+        out.json(&json!({ "sandbox": sandbox, "trust": trust, "servers": servers, "hooks": hooks }))?;
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
-        for line in hooks::lines(&settings.hooks) {
+        out.lines(&format!(
+            "trust    {}",
+            brought.warning().unwrap_or_else(|| brought.standing.word().to_owned())
+        ))?;
+        out.text(&server_lines(&brought))?;
+        for line in hooks::lines(&hooks) {
             out.lines(&format!("hook     {line}"))?;
         }
     }
     out.flush()?;
     Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })
+}
+
+fn server_lines(brought: &Brought) -> String {
+    match brought.servers() {
+        Ok(servers) => {
+            let line = |server: &McpServer| {
+                format!("server   {}: {}\n", revealed_line(&server.name), readiness(server, brought))
+            };
+            servers.iter().map(line).collect()
+        }
+        Err(err) => format!("server   {}\n", revealed_line(&err.to_string())),
+    }
+}
+
+/// Null where the list cannot be read.
+fn servers_json(brought: &Brought) -> serde_json::Value {
+    let one = |server: &McpServer| json!({ "name": server.name, "ready": readiness(server, brought) });
+    brought.servers().ok().map(|servers| servers.iter().map(one).collect::<Vec<_>>()).into()
+}
+
+/// What a server of `.mcp.json` lacks to be started, as far as that can be said without starting it.
+fn readiness(server: &McpServer, brought: &Brought) -> String {
+    if !brought.counts(false).unwrap_or(false) {
+        return "does not count: the workspace is not trusted".to_owned();
+    }
+    let variable = |name: &str| std::env::var(name).ok();
+    match server.texts().into_iter().find_map(|text| expand(text, variable).err()) {
+        Some(missing) => format!("{missing} is not set"),
+        None => "listed; servers are not started yet".to_owned(),
+    }
 }

@@ -6,6 +6,9 @@ pub(crate) mod turn;
 pub(crate) mod tools;
 pub(crate) mod explain;
 pub(crate) mod redact;
+pub(crate) mod trust;
+pub(crate) mod pin;
+pub(crate) mod lint;
 pub(crate) mod sandbox;
 pub(crate) mod doctor;
 pub(crate) mod completions;
@@ -26,6 +29,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
         Command::Explain(command) => explain::run(&setup(command.options)?, command.args),
         Command::Redact(command) => redact::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Trust(command) => trust::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Pin(command) => pin::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Lint(command) => lint::run(&cli.options.clone().and(command.options)),
         Command::Sandbox(command) => sandbox::run(&cli.options.clone().and(command.options), &command.args),
         Command::Doctor(command) => doctor::run(&cli.options.clone().and(command.options)),
         Command::Completions(command) => completions::run(&command),

@@ -38,7 +38,7 @@ The values of variables of the environment whose names look like a secret's (TOK
 Lines are given out as they come; of a line that does not end, at most 36 KB are kept back.";
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
-    let settings = Settings::read(options.config.as_deref())?;
+    let settings = Settings::read(options.config.as_deref(), &[])?;
     let redactor = Arc::new(redactor(&settings.secrets));
     match &args.batch {
         Some(file) => batch(&redactor, file)?,

@@ -5,6 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
 
 mod kit; //       a place to run haft in
+mod pty; //       a person at a terminal
+mod asking; //    what that person is asked
+mod modes; //     how much is asked
 mod bash; //      commands
 mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
@@ -13,6 +16,10 @@ mod explain; //   decisions without calls
 mod redact; //    secrets, taken out
 mod settings; //  files and options
 mod hooks; //     programs before and after calls
+mod trust; //     what a workspace brings
+mod import; //    settings of another tool
+mod pin; //       tools of servers that changed
+mod lint; //      mistakes, all at once
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show

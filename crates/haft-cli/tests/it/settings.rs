@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::kit::Place;
+use crate::kit::{Place, Ran};
 
 const READ: [&str; 3] = ["call", "Read", r#"{"file_path":"a.txt"}"#];
 
@@ -29,11 +29,54 @@ fn the_file_of_the_command_line_comes_on_top() {
         .expect(2, "none.toml: the settings cannot be read");
 }
 
+/// Runs it under these managed settings, which only a debug build lets a test name.
+fn managed(place: &Place, arguments: &[&str]) -> Ran {
+    let mut command = place.command(arguments);
+    Ran::of(&command.env("HAFT_MANAGED_SETTINGS", place.path("managed.toml")).output().unwrap())
+}
+
 #[test]
-fn the_workspaces_own_settings_are_not_read() {
-    let place = Place::new("-- project/haft.toml\nthis is broken\n-- project/a.txt\nx\n");
+#[cfg_attr(not(debug_assertions), ignore = "a release build reads /etc/haft/haft.toml and nothing else")]
+fn managed_settings_cannot_be_loosened() {
+    let place = Place::new(
+        "-- managed.toml\nforbid_modes = [\"auto\"]\nmanaged_rules_only = true\nsandbox.enabled = true\n\
+         permissions.ask = [\"Read(a.txt)\"]\n-- config/haft/haft.toml\npermissions.allow = [\"Read\"]\n\
+         sandbox.enabled = false\nforbid_modes = [\"bypass\"]\n-- project/a.txt\nx\n",
+    );
+    managed(&place, &[&READ[..], &["--mode", "auto"]].concat()).expect(2, "forbid the mode auto");
+    managed(&place, &[&READ[..], &["--mode", "bypass", "--unsandboxed"]].concat())
+        .expect(2, "forbid the mode bypass");
+    managed(&place, &[&READ[..], &["--unsandboxed"]].concat()).expect(2, "the settings require a sandbox");
+    for flags in [&[][..], &["--allow", "Read(a.txt)"]] {
+        managed(&place, &[&READ[..], flags].concat()).expect(3, "");
+    }
+    managed(&place, &[&READ[..], &["-v"]].concat())
+        .expect(3, "haft.toml:1: allow rule `Read` does not count");
     place.haft(&READ).expect(0, "");
-    place.haft(&[&READ[..], &["-v"]].concat()).expect(0, "haft.toml is not read: it is not trusted yet");
+}
+
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "a release build reads /etc/haft/haft.toml and nothing else")]
+fn managed_settings_that_cannot_be_read_stop_everything() {
+    let place = Place::new("-- managed.toml\ndenny = []\n-- project/a.txt\nx\n");
+    managed(&place, &READ).expect(2, "managed.toml:1: there is no setting `denny`");
+}
+
+#[test]
+fn layers_and_roles_choose_the_rules() {
+    let place = Place::new(
+        "-- config/haft/haft.toml\n[models.\"small-*\".permissions]\ndeny = [\"Read(a.txt)\"]\n[agents.reviewer.permissions]\n\
+         deny = [\"Read(a.txt)\"]\n[groups.guest.permissions]\ndeny = [\"Read(a.txt)\"]\n[permissions]\n\
+         deny = [{ rule = \"Read(a.txt)\", reason = \"not for interns\", roles = [\"intern\"], except_roles = [\"owner\"] }]\n\
+         -- project/a.txt\nx\n",
+    );
+    let code = |arguments: &[&str]| place.haft(&[&READ, arguments].concat()).code;
+    assert_eq!([code(&[]), code(&["--model", "large-1"]), code(&["--agent", "coder"])], [0; 3]);
+    assert_eq!(
+        [code(&["--model", "small-1"]), code(&["--agent", "reviewer"]), code(&["--role", "guest"])],
+        [3; 3]
+    );
+    assert_eq!([code(&["--role", "intern"]), code(&["--role", "intern", "--role", "owner"])], [3, 0]);
 }
 
 #[test]
@@ -55,10 +98,10 @@ fn mistakes_in_settings_and_rules_are_exit_2() {
 }
 
 #[test]
-fn bypass_needs_a_second_word() {
-    let place = Place::new("-- outside.txt\nx\n-- project/mode.toml\nmode = \"bypass\"\n");
+fn bypass_without_a_sandbox_needs_a_second_word() {
+    let place =
+        Place::new("-- outside.txt\nx\n-- project/mode.toml\nmode = \"bypass\"\nsandbox.enabled = false\n");
     let input = json!({ "file_path": place.path("outside.txt") }).to_string();
-    place.haft(&["call", "Read", &input, "--mode", "bypass"]).expect(2, "--unsandboxed");
     place.haft(&["call", "Read", &input, "--config", "mode.toml"]).expect(2, "--unsandboxed");
     place.haft(&["call", "Read", &input, "--mode", "bypass", "--unsandboxed"]).expect(0, "");
 }

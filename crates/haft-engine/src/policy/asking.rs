@@ -1,24 +1,63 @@
 //! The person who is asked, and before them a classifier.
 //!
-//! Where nobody is there, that is a denial that says so.
+//! Where nobody is there, that is a denial that says so. A question can cross a process: it is JSON for whoever asks elsewhere.
 
-use haft_tool::{BoxFuture, Fault, Refusal};
+use std::io;
+
+use haft_tool::{BoxFuture, Fault, Refusal, View};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    decide::Request,
+    classifier::{Classifier, Judgement, Matter, Record, consult, may_judge},
+    decide::{Decision, Request, Verdict},
     facts::CallFacts,
     grants::Grants,
     permit::{Permit, Refused, Warrant},
+    rules::{Policy, RuleError},
+    written::{Rules, Written},
 };
 
 /// What a person is asked.
+///
+/// As JSON it has `session`, `call`, `tool`, `mode`, `description`, `effects`, `input`, `preview`, `reason`, `trace` (with the
+/// rule and the layer that led to asking), and `always`: the rules that this answer would write, or null if it is not offered.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The call, what it is going to do, and why it is asked.
     pub call: CallFacts<'a>,
     /// One line that says what it is about to do.
     pub description: &'a str,
+    /// What it would change or run, as the tool draws it.
+    pub preview: Option<&'a View>,
+    /// The rules that [`Answer::Always`] would write. `None`: there are no narrow ones, or nobody to keep them.
+    pub always: Option<&'a [String]>,
+}
+
+impl<'a> Question<'a> {
+    /// A question without a preview, to which [`ask`] adds what is known only then.
+    pub fn new(call: CallFacts<'a>, description: &'a str) -> Question<'a> {
+        Question { call, description, preview: None, always: None }
+    }
+}
+
+impl Serialize for Question<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CallFacts { session, mode, call, tool, input, effects, decision, aliases: _ } = self.call;
+        let mut fields = serializer.serialize_struct("Question", 11)?;
+        fields.serialize_field("session", &session.id)?;
+        fields.serialize_field("call", call)?;
+        fields.serialize_field("tool", tool)?;
+        fields.serialize_field("mode", &mode)?;
+        fields.serialize_field("description", self.description)?;
+        fields.serialize_field("effects", effects)?;
+        fields.serialize_field("input", input)?;
+        fields.serialize_field("preview", &self.preview)?;
+        fields.serialize_field("reason", &decision.reason())?;
+        fields.serialize_field("trace", &decision.trace)?;
+        fields.serialize_field("always", &self.always)?;
+        fields.end()
+    }
 }
 
 /// What the person says.
@@ -28,6 +67,8 @@ pub enum Answer {
     Once,
     /// Yes, and the same again for the rest of the session.
     Session,
+    /// Yes, and the same again in all sessions to come: the rules that the question named are written down.
+    Always,
     /// No, perhaps with a word for the model.
     No(Option<String>),
     /// There is nobody to say anything.
@@ -36,11 +77,20 @@ pub enum Answer {
 
 /// Asks a person.
 ///
-/// The future is dropped when the call is cancelled: take the question off the screen then. Show
-/// the effects and the reason; never shorten them without saying so.
+/// The future is dropped when the call is cancelled: take the question off the screen then. Questions may come while another
+/// is open: ask one after the other, in the order they came. Show the effects and the reason; never shorten them without
+/// saying so.
 pub trait Asker: Send + Sync {
     /// Asks, and waits for the answer.
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer>;
+
+    /// Whether there is anybody: nothing is prepared for a question that nobody will see.
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    /// Tells the person what became of their answer: where a rule was written, or why it was not.
+    fn tell(&self, _words: &str) {}
 }
 
 /// Where nobody can answer: services, scripts, tests.
@@ -51,37 +101,138 @@ impl Asker for Nobody {
     fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async { Answer::NobodyThere })
     }
+    fn is_there(&self) -> bool {
+        false
+    }
 }
 
-/// Asks a person about a call that is open. `cancel` is cancelled when nobody waits for the answer any more.
+/// Keeps rules for the sessions to come: the user's settings file, a database.
+pub trait RuleKeeper: Send + Sync {
+    /// Writes down rules that allow, beside those that are there; gives them with where they stand now. All or none.
+    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>>;
+}
+
+/// Who may say something about an open call, and what they need.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// The rules that hold.
+    pub policy: &'a Policy,
+    /// What was granted before.
+    pub grants: &'a Grants,
+    /// Who judges in the person's place, in mode `auto`.
+    pub classifier: Option<&'a dyn Classifier>,
+    /// What the session knows of such judgements.
+    pub record: &'a Record,
+    /// What the tool tells a classifier besides the effects.
+    pub said: Option<&'a str>,
+    /// The person.
+    pub asker: &'a dyn Asker,
+    /// Makes the preview. Asked for only if somebody will see it.
+    pub preview: &'a (dyn Fn() -> BoxFuture<'a, Option<View>> + Sync),
+    /// Who keeps rules; without one, *always* is not offered.
+    pub keeper: Option<&'a dyn RuleKeeper>,
+    /// Makes rules hold in this session from now on.
+    pub add: &'a (dyn Fn(Rules) -> Result<(), Vec<RuleError>> + Sync),
+}
+
+/// Asks about a call that is open: a classifier where one may say so, then the person. `cancel` is cancelled when nobody waits
+/// for the answer any more.
 pub async fn ask(
     question: Question<'_>,
     request: &Request<'_>,
-    grants: &Grants,
-    asker: &dyn Asker,
+    asking: &Asking<'_>,
     cancel: &CancellationToken,
 ) -> Result<Permit, Box<Refused>> {
-    let decision = question.call.decision.clone();
+    let decision = question.call.decision;
     // An answer that is there already does not count once the call is cancelled.
-    let answer = cancel.run_until_cancelled(asker.ask(question)).await.filter(|_| !cancel.is_cancelled());
-    let fault = match answer {
-        Some(Answer::Once) => return Ok(Permit::new(decision, Warrant::Once)),
-        Some(Answer::Session) => {
-            grants.remember(question.call.input, request);
-            return Ok(Permit::new(decision, Warrant::Session));
+    let answered = cancel.run_until_cancelled(asking.settle(question, request)).await;
+    match answered.filter(|_| !cancel.is_cancelled()) {
+        Some(Ok(warrant)) => Ok(Permit::new(decision.clone(), warrant)),
+        Some(Err(fault)) => refuse(decision, fault),
+        None => {
+            refuse(decision, Fault::cancelled("Cancelled while a person was asked; the call did not run."))
         }
-        Some(Answer::No(word)) => refused_by_person(word),
-        Some(Answer::NobodyThere) => decision.fault(request),
-        None => Fault::cancelled("Cancelled while a person was asked; the call did not run."),
-    };
-    Err(Box::new(Refused { decision, fault }))
+    }
+}
+
+fn refuse(decision: &Decision, fault: Fault) -> Result<Permit, Box<Refused>> {
+    Err(Box::new(Refused { decision: decision.clone(), fault }))
+}
+
+impl Asking<'_> {
+    async fn settle(&self, question: Question<'_>, request: &Request<'_>) -> Result<Warrant, Fault> {
+        match self.judged(question.call.decision, request).await {
+            Some(Judgement { verdict: Verdict::Allow, .. }) => return Ok(Warrant::Classifier),
+            Some(denied @ Judgement { verdict: Verdict::Deny, .. }) => return Err(denied.fault()),
+            _ => {}
+        }
+        if !self.asker.is_there() {
+            return Err(question.call.decision.fault(request));
+        }
+        let preview = (self.preview)().await;
+        let always = self.keeper.and_then(|_| self.policy.lasting_rules(request));
+        let asked = Question { preview: preview.as_ref(), always: always.as_deref(), ..question };
+        let answer = self.asker.ask(asked).await;
+        if answer != Answer::NobodyThere {
+            self.record.person_answered();
+        }
+        match answer {
+            Answer::Once => Ok(Warrant::Once),
+            Answer::Session => Ok(self.grant(question, request)),
+            Answer::Always => Ok(self.keep(asked, request).await),
+            Answer::No(word) => Err(refused_by_person(word)),
+            Answer::NobodyThere => Err(question.call.decision.fault(request)),
+        }
+    }
+
+    async fn judged(&self, decision: &Decision, request: &Request<'_>) -> Option<Judgement> {
+        let classifier = self.classifier.filter(|_| may_judge(decision, request))?;
+        Some(consult(classifier, Matter { request, said: self.said, record: self.record }).await)
+    }
+
+    fn grant(&self, question: Question<'_>, request: &Request<'_>) -> Warrant {
+        self.grants.remember(question.call.input, request);
+        Warrant::Session
+    }
+
+    /// Writes the rules down. Where that does not work, the answer holds as far as it can: for the session.
+    async fn keep(&self, question: Question<'_>, request: &Request<'_>) -> Warrant {
+        let (Some(keeper), Some(rules)) = (self.keeper, question.always) else {
+            self.asker.tell("There is no rule for this that could be kept: it holds for this session.");
+            return self.grant(question, request);
+        };
+        match keeper.keep(rules).await {
+            Ok(written) => self.kept(written, question, request),
+            Err(err) => {
+                self.asker
+                    .tell(&format!("The rule could not be written ({err}): it holds for this session."));
+                self.grant(question, request)
+            }
+        }
+    }
+
+    fn kept(&self, written: Vec<Written>, question: Question<'_>, request: &Request<'_>) -> Warrant {
+        let told: Vec<String> =
+            written.iter().map(|rule| format!("{} ({})", rule.text, rule.origin)).collect();
+        self.asker.tell(&format!("Allowed from now on: {}", told.join(", ")));
+        if (self.add)(Rules { allow: written, ..Rules::default() }).is_err() {
+            self.grant(question, request);
+        }
+        Warrant::Always
+    }
 }
 
 fn refused_by_person(word: Option<String>) -> Fault {
-    let first = match word.as_deref().map(str::trim).filter(|word| !word.is_empty()) {
-        Some(word) => format!("The user refused this call and said: {word}"),
-        None => "The user refused this call.".to_owned(),
+    let word = word.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = match word.as_str() {
+        "" => "The user refused this call.".to_owned(),
+        word => format!("The user refused this call and said: {word}"),
     };
-    let second = "Do not try the same again, nor reach it in another way: do what the user said, or ask what to do instead.";
-    Fault::denied(Refusal::Person, format!("{first}\n{second}"))
+    Fault::denied(Refusal::Person, first)
+}
+
+impl std::fmt::Debug for Asking<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asking").field("said", &self.said).finish_non_exhaustive()
+    }
 }

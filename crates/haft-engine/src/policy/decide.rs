@@ -174,8 +174,10 @@ impl Policy {
                 self.table.listed(rule)
             ));
         }
-        if mode == Mode::Plan && !PLAN_TOOLSETS.contains(&spec.membership()) {
-            return Some(format!("plan mode offers the toolsets {} only", PLAN_TOOLSETS.join(", ")));
+        // A command line may do nothing but look: its effects tell, call by call.
+        let is_shell = tool == BASH || spec.other_names().contains(&BASH);
+        if mode == Mode::Plan && !is_shell && !PLAN_TOOLSETS.contains(&spec.membership()) {
+            return Some(format!("plan mode offers the toolsets {} and Bash only", PLAN_TOOLSETS.join(", ")));
         }
         None
     }

@@ -1,184 +1,29 @@
-//! Programs that run what their arguments say: to allow one with anything after it is to allow everything.
+//! Programs that run other programs or scripts: for which of them do the words say what runs?
+//!
+//! Whoever always allows `sh` allows everything that somebody pipes into it. The words are all that a rule sees, so there is
+//! a rule only where they settle it.
 
-/// Shells, interpreters, and whatever starts other programs or scripts by its arguments or by files that a model may write.
-const PROGRAMS: &[&str] = &[
-    // shells
-    "ash",
-    "bash",
-    "csh",
-    "dash",
-    "elvish",
-    "fish",
-    "ksh",
-    "mksh",
-    "nu",
-    "powershell",
-    "pwsh",
-    "rbash",
-    "sh",
-    "tcsh",
-    "xonsh",
-    "yash",
-    "zsh",
-    // interpreters
-    "awk",
-    "bun",
-    "deno",
-    "elixir",
-    "erl",
-    "expect",
-    "gawk",
-    "ghci",
-    "guile",
-    "groovy",
-    "irb",
-    "java",
-    "jshell",
-    "julia",
-    "lua",
-    "luajit",
-    "mawk",
-    "nawk",
-    "node",
-    "nodejs",
-    "ocaml",
-    "osascript",
-    "perl",
-    "php",
-    "pypy",
-    "pypy3",
-    "python",
-    "python2",
-    "python3",
-    "R",
-    "racket",
-    "ruby",
-    "Rscript",
-    "runghc",
-    "sbcl",
-    "scala",
-    "sqlite3",
-    "swift",
-    "tclsh",
-    "ts-node",
-    "tsx",
-    // what runs another command
-    "at",
-    "batch",
-    "builtin",
-    "busybox",
-    "chroot",
-    "chrt",
-    "command",
-    "coproc",
-    "crontab",
-    "doas",
-    "env",
-    "eval",
-    "exec",
-    "fakeroot",
-    "find",
-    "firejail",
-    "flatpak",
-    "flock",
-    "ionice",
-    "ltrace",
-    "make",
-    "gmake",
-    "ninja",
-    "just",
-    "task",
-    "nice",
-    "nohup",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "pkexec",
-    "proot",
-    "rlwrap",
-    "runuser",
-    "script",
-    "screen",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "source",
-    "ssh",
-    "start-stop-daemon",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "sudoedit",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "tmux",
-    "toolbox",
-    "trap",
-    "unbuffer",
-    "unshare",
-    "watch",
-    "watchexec",
-    "entr",
-    "xargs",
-    "xvfb-run",
-    // editors and pagers with a shell inside
-    "ed",
-    "emacs",
-    "ex",
-    "less",
-    "man",
-    "more",
-    "nano",
-    "nvim",
-    "vi",
-    "view",
-    "vim",
-    // machines, containers, clusters
-    "ansible",
-    "ansible-playbook",
-    "docker",
-    "docker-compose",
-    "kubectl",
-    "lxc",
-    "nerdctl",
-    "podman",
-    "vagrant",
-    // what fetches and runs
-    "npx",
-    "bunx",
-    "pipx",
-    "uvx",
-    "pnpx",
-    "nix",
-    "nix-shell",
-    "gdb",
-    "lldb",
-    "git",
-    "hg",
-    "rsync",
-    "scp",
-    "sftp",
-    "tar",
-    "rpm",
-    "dpkg",
-    "apt",
-    "apt-get",
-    "brew",
-    "msbuild",
-    "gradle",
-    "gradlew",
-    "mvn",
-    "ant",
-    "rake",
-    "tox",
-    "nox",
-];
+/// They run what other words, or what comes in, tell them: no rule for their words is narrow.
+const RUN_OTHERS: &str = "\
+    . ansible at batch builtin busybox capsh chroot chrt command coproc crontab dbus-run-session doas ed \
+    emacs entr env eval ex exec expect fakeroot firejail flock gdb ionice lldb ltrace mongosh mosh mysql nc \
+    ncat nice nohup nsenter nvim parallel pkexec prlimit proot psql redis-cli rlwrap runuser script screen \
+    setpriv setsid socat source sqlite3 ssh stdbuf strace su sudo systemd-run taskset telnet time timeout \
+    tmux trap unbuffer unshare vi vim watch wsl xargs";
 
-/// Of programs with commands of their own, those that run scripts.
-const COMMANDS: &[(&str, &[&str])] = &[
+/// They run a script: the one that is named, or whatever comes in.
+const RUN_SCRIPTS: &str = "\
+    ash bash bun csh dash deno elixir fish groovy guile irb julia ksh lua luajit mksh node nodejs osascript \
+    perl php powershell pwsh pypy pypy3 python r racket rscript ruby sh tcl tclsh tcsh tsx ts-node wish zsh";
+
+/// They run what files, hooks or containers tell them, or have options for it: exact words are fine, more words are not.
+const RUN_BY_OPTIONS: &str = "\
+    ansible-playbook ant apt apt-get awk brew bunx docker docker-compose dpkg find flatpak gawk git gmake gradle \
+    gradlew hg java just kubectl less lxc make man mawk more msbuild mvn nano nerdctl ninja nix nix-shell nox npx \
+    pipx pnpx podman rake rpm rsync scp sftp tar task tox uvx vagrant view watchexec";
+
+/// Of programs with commands of their own, those that run scripts; the empty one is the program alone.
+const RUN_BY_COMMAND: &[(&str, &[&str])] = &[
     ("npm", &["", "run", "run-script", "exec", "x", "start", "test", "t", "install", "i", "ci", "explore"]),
     ("pnpm", &["", "run", "exec", "dlx", "start", "test", "install", "i", "add"]),
     ("yarn", &["", "run", "exec", "dlx", "start", "test", "install", "add", "node"]),
@@ -198,27 +43,86 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("gh", &["", "alias", "extension"]),
 ];
 
+/// Modules of Python that take all they do from their words and the project.
+const MODULES: &[&str] = &[
+    "black",
+    "build",
+    "compileall",
+    "flake8",
+    "isort",
+    "mypy",
+    "pylint",
+    "pytest",
+    "ruff",
+    "unittest",
+    "venv",
+];
+
+/// Whether the words of a command say what it runs, so that the same words are the same deed.
+pub(super) fn says_what_runs(argv: &[String]) -> bool {
+    let Some((program, words)) = argv.split_first() else { return false };
+    let takes_in = |word: &String| {
+        word == "-" || word.contains("/dev/stdin") || word.contains("/dev/fd") || word.contains("/proc/")
+    };
+    if words.iter().any(takes_in) || is_among(program, RUN_OTHERS) {
+        return false;
+    }
+    // `docker exec box sh` is as open as `sh`. A dot among them is a directory.
+    let hands_on = |word: &String| word != "." && (is_among(word, RUN_OTHERS) || is_script_runner(word));
+    if is_script_runner(program) { names_its_script(words) } else { !words.iter().any(hands_on) }
+}
+
 /// Whether these words with anything after them may run anything.
 pub(super) fn runs_others(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else { return true };
-    let name = program.rsplit('/').next().unwrap_or(program);
     let next = rest.first().copied().unwrap_or_default();
-    let runs_scripts = |(own, commands): &(&str, &[&str])| *own == name && commands.contains(&next);
-    is_one_of(name) || COMMANDS.iter().any(runs_scripts)
+    let by_command =
+        |(own, commands): &(&str, &[&str])| *own == base_name(program) && commands.contains(&next);
+    is_among(program, RUN_OTHERS)
+        || is_among(program, RUN_BY_OPTIONS)
+        || is_script_runner(program)
+        || RUN_BY_COMMAND.iter().any(by_command)
 }
 
-/// Also with a version behind the name: `python3.12`, `lua5.4`.
-fn is_one_of(name: &str) -> bool {
-    let stem = name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
-    PROGRAMS.contains(&name) || (!stem.is_empty() && PROGRAMS.contains(&stem))
+fn names_its_script(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match *words {
+        ["-c" | "-e" | "-r", code, ..] => !code.is_empty(),
+        ["-m", module, ..] => MODULES.contains(&module),
+        ["repl", ..] => false,
+        [script, ..] => !script.is_empty() && !script.starts_with('-'),
+        [] => false,
+    }
+}
+
+/// `python3.12` is `python`.
+fn is_script_runner(word: &str) -> bool {
+    let name = base_name(word);
+    let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    RUN_SCRIPTS.split(' ').any(|known| known == name || known == unversioned)
+}
+
+fn is_among(word: &str, names: &str) -> bool {
+    let name = base_name(word);
+    names.split(' ').any(|known| known == name)
+}
+
+fn base_name(word: &str) -> String {
+    word.rsplit('/').next().unwrap_or(word).to_ascii_lowercase()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(line: &str, expected: bool) {
+        let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(says_what_runs(&argv), expected, "{line}");
+    }
+
     #[test]
-    fn what_runs_anything_is_known_by_its_first_words() {
+    fn what_runs_anything_with_more_words_is_known_by_its_first() {
         for line in [
             "bash",
             "/bin/sh",
@@ -232,12 +136,54 @@ mod tests {
             "npm",
             "cargo run",
         ] {
-            let words: Vec<&str> = line.split(' ').collect();
-            assert!(runs_others(&words), "{line}");
+            assert!(runs_others(&line.split(' ').collect::<Vec<_>>()), "{line}");
         }
         for line in ["cargo test", "ls", "npm view", "rg", "go vet", "pytest", "eslint"] {
-            let words: Vec<&str> = line.split(' ').collect();
-            assert!(!runs_others(&words), "{line}");
+            assert!(!runs_others(&line.split(' ').collect::<Vec<_>>()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_program_with_all_its_words_says_what_it_runs() {
+        for line in [
+            "git commit -m x",
+            "npm run build",
+            "make",
+            "cargo test",
+            "python manage.py",
+            "bash build.sh -x",
+            "docker build .",
+        ] {
+            check(line, true);
+        }
+        check("python3.12 -m pytest", true);
+        check("node -e 1", true);
+    }
+
+    #[test]
+    fn what_runs_what_comes_in_or_follows_does_not() {
+        for line in [
+            "sh",
+            "bash -s",
+            "python",
+            "python3.12 -",
+            "python -X dev",
+            "node -i",
+            "python -m code",
+            "deno repl",
+            "bash /dev/stdin",
+            "xargs rm",
+            "sudo make",
+            "env A=1 make",
+            "ssh host",
+            "psql app",
+            "docker exec box sh",
+            "kubectl exec pod -- /bin/bash",
+            "git apply -",
+            "/usr/bin/env make",
+            "PYTHON",
+        ] {
+            check(line, false);
         }
     }
 }

@@ -86,9 +86,11 @@ mod permit; //     the proof
 mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
 mod grants; //     what was granted for the session
-mod launchers; //  programs that run others
+mod classifier; // who may say yes in the person's place
+mod by_effects; //  by what a call does
+mod suggest; //    the narrowest rules that would allow a call
+mod launchers; //  (and programs for which there are none)
 mod lint; //       rules that do not do what they look like
-mod suggest; //    the narrowest rule that would allow a call
 pub mod protected; // files that are code
 mod names; //      matchers: names of tools,
 mod paths; //      paths,
@@ -99,7 +101,9 @@ mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 
-pub use asking::{Answer, Asker, Nobody, Question, ask};
+pub use asking::{Answer, Asker, Asking, Nobody, Question, RuleKeeper, ask};
+pub use by_effects::ByEffects;
+pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;
 pub use grants::Grants;
@@ -109,6 +113,6 @@ pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};
 pub use rules::{Bases, Flaw, Policy, RuleError};
 pub use said::{Said, changed_input, strictest};
-pub use suggest::narrowest_rule;
+pub use suggest::narrowest_rules;
 pub use trace::{Step, Trace};
 pub use written::{Circumstances, Layer, Origin, Rules, Written};

@@ -31,10 +31,14 @@ pub enum Warrant {
     Once,
     /// A person's, for this and the same calls to come.
     Session,
+    /// A person's, for all calls that the rules cover which they had written.
+    Always,
     /// A person's, given for the same call before.
     Granted,
     /// A hook's, where nothing but a rule for it was missing.
     Hook,
+    /// A classifier's, in mode `auto`.
+    Classifier,
 }
 
 impl Permit {

@@ -70,9 +70,11 @@ impl Said {
             None => "says nothing of it",
         };
         let changes = if self.input.is_some() { ", with another input" } else { "" };
-        match self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
-            Some(reason) => format!("the hook `{}` {wants}{changes}: {reason}", self.by),
-            None => format!("the hook `{}` {wants}{changes}", self.by),
+        // A reason may be what a program printed. It stands in a line.
+        let reason = self.reason.iter().flat_map(|reason| reason.split_whitespace());
+        match reason.collect::<Vec<_>>().join(" ").as_str() {
+            "" => format!("the hook `{}` {wants}{changes}", self.by),
+            reason => format!("the hook `{}` {wants}{changes}: {reason}", self.by),
         }
     }
 }

@@ -107,16 +107,10 @@ impl Decision {
         self
     }
 
-    /// Whether it is asked only because nothing covers the call: no rule, no protected name and no doubt speaks against
-    /// it. Only such a question can a hook answer with yes.
+    /// Whether a hook may answer the question with yes: nothing covers the call, and all of it is understood.
     pub fn is_uncovered(&self) -> bool {
-        let cause = self.trace.decided.finding.cause;
-        let uncovered = match cause {
-            Cause::Unknown => self.trace.doubts.is_empty(),
-            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::Command => true,
-            _ => matches!(cause, Cause::Irreversible | Cause::External),
-        };
-        self.verdict == Verdict::Ask && uncovered && !self.trace.is_decided_by_a_hook()
+        let is_unknown = self.trace.decided.finding.cause == Cause::Unknown;
+        self.trace.is_uncovered() && (!is_unknown || self.trace.doubts.is_empty())
     }
 
     /// One line: the verdict and what decided it.
@@ -128,6 +122,7 @@ impl Decision {
     /// that would have to be asked, this is the fault for the case that nobody is there.
     pub fn fault(&self, request: &Request<'_>) -> Fault {
         let because = self.trace.because();
+        let why = self.trace.rule_reason().map_or_else(String::new, said_beside);
         let (refusal, first, second) = match (self.refusal, self.trace.decided.finding.cause) {
             (Some(Refusal::Hook), _) => (Refusal::Hook, format!("Refused: {because}."), HOOK),
             (Some(Refusal::Role), _) => {
@@ -143,10 +138,14 @@ impl Decision {
                 ),
                 PLAN,
             ),
-            (Some(Refusal::Rule), _) => (Refusal::Rule, format!("Denied by a rule: {because}."), ELSEWHERE),
+            (Some(Refusal::Rule), _) => {
+                (Refusal::Rule, format!("Denied by a rule: {because}.{why}"), ELSEWHERE)
+            }
             (Some(refusal), _) => (
                 refusal,
-                format!("Refused because dont-ask mode asks nobody, and this would be asked: {because}."),
+                format!(
+                    "Refused because dont-ask mode asks nobody, and this would be asked: {because}.{why}"
+                ),
                 "",
             ),
             (None, _) if self.trace.is_decided_by_a_hook() => {
@@ -154,7 +153,7 @@ impl Decision {
             }
             (None, _) => (
                 Refusal::NobodyThere,
-                format!("Nobody is there to be asked, and this must be asked: {because}."),
+                format!("Nobody is there to be asked, and this must be asked: {because}.{why}"),
                 "",
             ),
         };
@@ -166,16 +165,27 @@ impl Decision {
     fn way_out(&self, request: &Request<'_>) -> String {
         let liftable = matches!(
             self.trace.decided.finding.cause,
-            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::External
+            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::Command | Cause::External
         );
-        match suggest::narrowest_rule(request).filter(|_| liftable) {
-            Some(rule) => {
-                let quoted = rule.replace('\'', r"'\''");
-                format!("Go on without it, or tell the user that `--allow '{quoted}'` would permit it.")
+        match suggest::narrowest_rules(request).filter(|_| liftable) {
+            Some(rules) => {
+                let flag = |rule: &String| format!("--allow '{}'", rule.replace('\'', r"'\''"));
+                let flags: Vec<String> = rules.iter().map(flag).collect();
+                format!("Go on without it, or tell the user that `{}` would permit it.", flags.join(" "))
             }
             None => "Go on without it, or tell the user what you need and why.".to_owned(),
         }
     }
+}
+
+/// Of a reason, as much as stands on a line: whoever wrote the rule may have written an essay.
+const LONGEST_REASON: usize = 500;
+
+fn said_beside(reason: &str) -> String {
+    let line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.floor_char_boundary(LONGEST_REASON);
+    let cut = if end < line.len() { "…" } else { "" };
+    format!(" The rule says: {}{cut}", shown(line[..end].to_owned()))
 }
 
 const ELSEWHERE: &str =
@@ -210,6 +220,23 @@ impl Trace {
     /// What whoever wrote the rule that decided says about it.
     pub fn rule_reason(&self) -> Option<&str> {
         self.listed()?.rule.reason.as_deref()
+    }
+
+    /// Whether it is asked only because nothing covers the call: a rule that does would let it run, a classifier may say
+    /// so. Not where a rule or a hook asks, where something is protected, or where what is not known may be what a rule is about.
+    pub fn is_uncovered(&self) -> bool {
+        let cause = self.decided.finding.cause;
+        let uncovered = matches!(
+            cause,
+            Cause::ReadOutside
+                | Cause::Write
+                | Cause::Host
+                | Cause::Command
+                | Cause::External
+                | Cause::Unknown
+        );
+        let uncovered = uncovered || cause == Cause::Irreversible;
+        self.verdict == Verdict::Ask && uncovered && !self.is_decided_by_a_hook()
     }
 
     fn listed(&self) -> Option<&Listed> {

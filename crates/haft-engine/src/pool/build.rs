@@ -1,6 +1,6 @@
 //! From sources to a snapshot, and to the next one.
 //!
-//! sources → gates → availability → what the policy hides → toolset → collisions → deferral → order. A tool that is
+//! sources → gates → availability → what the policy hides → toolset → pins → collisions → deferral → order. A tool that is
 //! stopped on this way is reported in [`Pool::problems`].
 //!
 //! The builder is asked at the top of every turn and mostly has nothing to do: it looks at a number per source. What
@@ -15,7 +15,7 @@ use std::{
 use haft_tool::{SharedTool, Spec};
 
 use super::{
-    Filter, Pool, Problem, ProblemKind, Source, Thresholds,
+    Filter, Pins, Pool, Problem, ProblemKind, Source, Thresholds,
     entry::Definition,
     names,
     select::{Gate, Selection, problem},
@@ -27,6 +27,7 @@ use super::{
 pub struct PoolBuilder {
     sources: Vec<Arc<dyn Source>>,
     gates: Vec<Gate>,
+    pins: Option<Arc<dyn Pins>>,
     contents: Vec<Arc<Contents>>,
     last: Option<Last>,
 }
@@ -84,6 +85,7 @@ struct Last {
 struct Key {
     versions: Vec<u64>,
     gates: Vec<bool>,
+    pins: u64,
     hides: u64,
     toolset: Option<Filter>,
     thresholds: Thresholds,
@@ -91,8 +93,9 @@ struct Key {
 
 impl Key {
     /// Whether nothing has changed. Asked every turn, so nothing is made for it.
-    fn holds(&self, sources: &[Arc<dyn Source>], gates: &[Gate], view: &PoolView<'_>) -> bool {
+    fn holds(&self, sources: &[Arc<dyn Source>], gates: &[Gate], pins: u64, view: &PoolView<'_>) -> bool {
         self.hides == view.hides_version
+            && self.pins == pins
             && self.thresholds == *view.thresholds
             && self.toolset.as_ref() == view.toolset
             && self.versions.iter().copied().eq(sources.iter().map(|source| source.version()))
@@ -104,7 +107,7 @@ impl PoolBuilder {
     /// A builder for these sources. Where two have a tool of one name, the earlier wins.
     pub fn new(sources: impl IntoIterator<Item = Arc<dyn Source>>) -> PoolBuilder {
         let sources = sources.into_iter().collect();
-        PoolBuilder { sources, gates: Vec::new(), contents: Vec::new(), last: None }
+        PoolBuilder { sources, gates: Vec::new(), pins: None, contents: Vec::new(), last: None }
     }
 
     /// Keeps tools out of the pool while `is_open` says no. `tools` is a name or a wildcard; the question is asked
@@ -119,6 +122,18 @@ impl PoolBuilder {
         self.gates.push(Gate { tools: tools.into(), why: why.into(), is_open: Arc::new(is_open) });
         self.last = None;
         self
+    }
+
+    /// Keeps out the tools of servers that say something else of themselves than when they were first permitted.
+    #[must_use]
+    pub fn pins(mut self, pins: Arc<dyn Pins>) -> PoolBuilder {
+        self.pins = Some(pins);
+        self.last = None;
+        self
+    }
+
+    fn pins_version(&self) -> u64 {
+        self.pins.as_ref().map_or(0, |pins| pins.version())
     }
 
     /// Adds a source, after the others.
@@ -149,8 +164,9 @@ impl PoolBuilder {
 
     /// The pool as it is now. The very same one if nothing has changed since the last.
     pub fn snapshot(&mut self, view: &PoolView<'_>) -> Arc<Pool> {
+        let pins = self.pins_version();
         if let Some(last) = &mut self.last
-            && last.key.holds(&self.sources, &self.gates, view)
+            && last.key.holds(&self.sources, &self.gates, pins, view)
             && last.env.iter().all(|(name, was)| (view.env)(name) == *was)
         {
             if last.loaded != view.loaded {
@@ -167,6 +183,7 @@ impl PoolBuilder {
         Key {
             versions: self.sources.iter().map(|source| source.version()).collect(),
             gates: self.gates.iter().map(|gate| (gate.is_open)()).collect(),
+            pins: self.pins_version(),
             hides: view.hides_version,
             toolset: view.toolset.cloned(),
             thresholds: *view.thresholds,
@@ -177,7 +194,7 @@ impl PoolBuilder {
         self.read_sources(&key.versions);
         let closed: Vec<&Gate> =
             self.gates.iter().zip(&key.gates).filter(|(_, open)| !**open).map(|(gate, _)| gate).collect();
-        let mut selection = Selection::new(view, closed);
+        let mut selection = Selection::new(view, closed, self.pins.as_deref());
         let mut ids = HashSet::new();
         for (source, contents) in self.sources.iter().zip(&self.contents) {
             if ids.insert(source.id()) {

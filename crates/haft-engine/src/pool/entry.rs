@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use haft_schema::{Checker, SchemaError};
 use haft_tool::{SharedTool, Spec};
 
-use super::{Offer, Source, names};
+use super::{Offer, Source, Statement, names};
 
 /// A tool in a pool, under the name that the model calls it by.
 #[derive(Clone)]
@@ -49,6 +49,9 @@ impl Definition {
     }
     pub(super) fn is_external(&self) -> bool {
         self.server.is_some()
+    }
+    pub(super) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 
     pub(super) fn offer(&self, deferred: bool) -> Offer<'_> {
@@ -106,6 +109,11 @@ impl Entry {
     /// What a model is told of it.
     pub fn offer(&self) -> Offer<'_> {
         self.definition.offer(self.deferred)
+    }
+
+    /// All that it says of itself.
+    pub fn statement(&self) -> Statement {
+        Statement::of(&self.definition)
     }
 
     /// What checks its input: compiled at the first call, and kept while the source has the same tool.

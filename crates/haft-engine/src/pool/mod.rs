@@ -13,6 +13,7 @@ mod toolset; //    which of them are wanted here?
 mod filtered; //   a source of which only some tools are wanted
 mod entry; //      a tool in the pool
 mod problem; //    why is a tool not in the pool?
+mod pins; //       does it still say what it said when it was first permitted?
 mod deferral; //   whose schema waits until it is searched for?
 mod snapshot; //   the tools of one turn
 mod select; //     which tools get into it, and under which names?
@@ -30,6 +31,7 @@ pub use lint::{Finding, FindingKind, lint};
 pub use names::{BadName, check_plain, mangle, split};
 pub use nearest::nearest;
 pub use offer::Offer;
+pub use pins::{MemoryPins, Pins, Statement};
 pub use problem::{Problem, ProblemKind};
 pub use snapshot::Pool;
 pub use source::{DuplicateTool, LiveSource, Source, StaticSource};

@@ -44,6 +44,8 @@ pub enum ProblemKind {
     Hidden(String),
     /// It is not in the toolset.
     OutsideToolset,
+    /// It says something else of itself than when it was first permitted; these parts.
+    Quarantined(String),
 }
 
 impl ProblemKind {
@@ -72,6 +74,9 @@ impl fmt::Display for ProblemKind {
             ProblemKind::Unavailable(what) => write!(f, "not available: {what}"),
             ProblemKind::Hidden(why) => write!(f, "hidden: {why}"),
             ProblemKind::OutsideToolset => write!(f, "not in the toolset"),
+            ProblemKind::Quarantined(changed) => {
+                write!(f, "quarantined: {changed} changed since it was first permitted")
+            }
         }
     }
 }

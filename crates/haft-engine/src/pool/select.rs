@@ -1,14 +1,15 @@
 //! Which tools of the sources get into a pool, and under which names?
 //!
-//! The steps of one build, in their order: gates, availability, what the policy hides, toolset, collisions, aliases,
-//! deferral. Nothing is remembered here; that is the builder's job.
+//! The steps of one build, in their order: gates, availability, what the policy hides, toolset, pins, collisions,
+//! aliases, deferral. Nothing is remembered here; that is the builder's job.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use haft_tool::Availability;
 
 use super::{
-    Entry, PoolView, Problem, ProblemKind, deferral, entry::Definition, snapshot::Catalog, toolset::is_like,
+    Entry, Pins, PoolView, Problem, ProblemKind, deferral, entry::Definition, pins, snapshot::Catalog,
+    toolset::is_like,
 };
 
 /// A question that must be answered with yes for some tools to be offered.
@@ -24,6 +25,7 @@ pub(super) struct Selection<'a> {
     view: &'a PoolView<'a>,
     /// The gates that are closed.
     closed: Vec<&'a Gate>,
+    pins: Option<&'a dyn Pins>,
     /// What the environment answered: each variable is looked at once.
     env: BTreeMap<&'static str, bool>,
     /// In the order of the sources, and by name within each.
@@ -32,8 +34,12 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    pub(super) fn new(view: &'a PoolView<'a>, closed: Vec<&'a Gate>) -> Selection<'a> {
-        Selection { view, closed, env: BTreeMap::new(), kept: Vec::new(), problems: Vec::new() }
+    pub(super) fn new(
+        view: &'a PoolView<'a>,
+        closed: Vec<&'a Gate>,
+        pins: Option<&'a dyn Pins>,
+    ) -> Selection<'a> {
+        Selection { view, closed, pins, env: BTreeMap::new(), kept: Vec::new(), problems: Vec::new() }
     }
 
     /// Reports what was wrong with a source before anybody looked at its tools.
@@ -71,7 +77,11 @@ impl<'a> Selection<'a> {
             return Some(ProblemKind::Hidden(why));
         }
         let is_wanted = self.view.toolset.is_none_or(|toolset| toolset.contains(name, spec));
-        (!is_wanted).then_some(ProblemKind::OutsideToolset)
+        if !is_wanted {
+            return Some(ProblemKind::OutsideToolset);
+        }
+        let changed = pins::changed(self.pins?, definition)?;
+        Some(ProblemKind::Quarantined(changed))
     }
 
     fn is_set(&mut self, variable: &'static str) -> bool {

@@ -207,7 +207,7 @@ fn swapped_or(path: &Path, err: io::Error, otherwise: impl FnOnce(io::Error) -> 
 }
 
 fn not_permitted(path: &Path) -> Fault {
-    Fault::denied(Refusal::Boundary, format!("{} is not what this call was permitted to touch", shown(path)))
+    Fault::denied(Refusal::Boundary, format!("{} is not what this call was permitted to touch.", shown(path)))
 }
 
 /// Looks only at so many names: a hint is not worth more.

@@ -182,8 +182,8 @@ impl Visitor for Looker<'_> {
 fn too_much(root: &Path) -> Fault {
     let message = format!(
         "nothing was run: rules with patterns keep files below {} from being read, and there is too much to find them \
-         all (more than {MOST_LOOKED_AT} names, or more than {MOST_MASKED} files that they cover); the person can give \
-         the rules a narrower directory to begin at",
+         all (more than {MOST_LOOKED_AT} names, or more than {MOST_MASKED} files that they cover)\n\
+         Do it without a command, or tell the user that the rules need a narrower directory to begin at.",
         shown(root)
     );
     Fault::denied(Refusal::Sandbox, message)
@@ -191,7 +191,7 @@ fn too_much(root: &Path) -> Fault {
 
 fn nothing_left() -> Fault {
     let message = "nothing was run: a rule keeps the whole workspace from being read, and a process cannot run in a \
-                   place that it may not read";
+                   place that it may not read\nGo on without commands, or tell the user what you need and why.";
     Fault::denied(Refusal::Rule, message)
 }
 

@@ -19,7 +19,8 @@ use super::{
 use crate::{
     engine::Engine,
     policy::{
-        Bases, Circumstances, Decision, Grants, Mode, Origin, Policy, Request, RuleError, Rules, Written,
+        Bases, Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules,
+        Written,
     },
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
     result::{ToolResult, refused},
@@ -38,6 +39,8 @@ struct Inner {
     caller: Caller,
     rules: SessionRules,
     grants: Grants,
+    /// What a classifier has said.
+    judgements: Record,
     toolset: Option<Filter>,
     failures: Failures,
     seen: Arc<Seen>,
@@ -178,6 +181,7 @@ impl Session {
             caller: options.caller,
             rules,
             grants: Grants::default(),
+            judgements: Record::default(),
             toolset,
             failures: Failures::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
@@ -348,6 +352,11 @@ impl Session {
         self.lock().mode = mode;
     }
 
+    /// Notes what the user asks for now: a classifier judges calls by it. Never what a tool printed.
+    pub fn set_request(&self, text: &str) {
+        self.0.judgements.set_wanted(text);
+    }
+
     /// What its policy is now.
     pub fn policy(&self) -> Arc<Policy> {
         self.0.rules.policy()
@@ -418,6 +427,10 @@ impl Session {
 
     pub(crate) fn grants(&self) -> &Grants {
         &self.0.grants
+    }
+
+    pub(crate) fn judgements(&self) -> &Record {
+        &self.0.judgements
     }
 
     pub(crate) fn failures(&self) -> &Failures {

@@ -4,6 +4,10 @@ mod kit; //      what the tests share
 mod turns; //    how the calls of a turn run together
 mod limits; //   time-outs, interrupts, retries, panics
 mod inputs; //   what becomes of wrong names and arguments
+mod asking; //   questions and answers, and modes
+mod refusals; // what a model reads when it may not
+mod judge; //    a model in the person's place
+mod pins; //     tools of servers that change
 mod seams; //    hooks, journal, asker, kernel
 mod hooks; //    who is asked before and after, and whose word counts
 mod secrets; //  what must not come out

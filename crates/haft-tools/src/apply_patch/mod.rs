@@ -27,7 +27,7 @@ use self::{
     parse::{FilePatch, Patch},
     plan::Plan,
 };
-use crate::shown::count;
+use crate::{preview, shown::count};
 
 /// Applies a patch to one or more files: all of it, or none if a part does not fit.
 ///
@@ -47,7 +47,7 @@ use crate::shown::count;
 /// The lines of a hunk must stand in the file, at one place: give about three lines around a change. Line numbers are
 /// only hints. It fails if a file was not read in this session, or if a hunk fits nowhere or at several places; the
 /// answer then says for each what is there instead.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyPatchInput {
     /// The patch.
@@ -88,6 +88,11 @@ impl Tool for ApplyPatch {
 
     fn describe(&self, input: &ApplyPatchInput) -> String {
         input.parse().map_or_else(|_| "Apply a patch".to_owned(), |patch| described(&patch))
+    }
+
+    async fn preview(&self, input: &ApplyPatchInput, cx: &Cx) -> Option<View> {
+        let input = input.clone();
+        preview::of(cx, move |files| foreseen(files, &input)).await
     }
 
     async fn call(&self, input: ApplyPatchInput, cx: &Cx) -> Result<Reply, Fault> {
@@ -131,6 +136,12 @@ fn named(file: &FilePatch<'_>) -> String {
 
 fn change(files: &dyn Files, input: &ApplyPatchInput) -> Result<Reply, Fault> {
     let patch = input.parse()?;
+    let plans = planned(files, input, &patch)?;
+    commit(files, &plans)?;
+    Ok(reply(&plans, patch.has_modes))
+}
+
+fn planned(files: &dyn Files, input: &ApplyPatchInput, patch: &Patch<'_>) -> Result<Vec<Plan>, Fault> {
     let (mut plans, mut faults) = (Vec::new(), Vec::new());
     for file in &patch.files {
         match Plan::make(files, &|name| input.place(name), file) {
@@ -138,11 +149,22 @@ fn change(files: &dyn Files, input: &ApplyPatchInput) -> Result<Reply, Fault> {
             Err(found) => faults.extend(found),
         }
     }
-    if !faults.is_empty() {
-        return Err(all_in_one(faults));
+    if faults.is_empty() { Ok(plans) } else { Err(all_in_one(faults)) }
+}
+
+/// The changes that would be made, for whoever is asked about them.
+fn foreseen(files: &dyn Files, input: &ApplyPatchInput) -> Result<View, Fault> {
+    let patch = input.parse()?;
+    for file in &patch.files {
+        preview::is_small(files, &input.place(&file.path))?;
     }
-    commit(files, &plans)?;
-    Ok(reply(&plans, patch.has_modes))
+    Ok(drawn(&planned(files, input, &patch)?))
+}
+
+/// What becomes of each file, and only that where there is no diff of it.
+fn drawn(plans: &[Plan]) -> View {
+    let mut views: Vec<_> = plans.iter().map(Plan::view).collect();
+    if views.len() == 1 { views.remove(0) } else { View::List(views) }
 }
 
 fn commit(files: &dyn Files, plans: &[Plan]) -> Result<(), Fault> {
@@ -186,9 +208,7 @@ fn reply(plans: &[Plan], has_modes: bool) -> Reply {
     if has_modes {
         text.push_str("\n(the patch changes modes; these were left as they are)");
     }
-    let mut views: Vec<_> = plans.iter().map(Plan::view).collect();
-    let view = if views.len() == 1 { views.remove(0) } else { View::List(views) };
-    Reply::text(text).note("files", plans.len()).drawn(view)
+    Reply::text(text).note("files", plans.len()).drawn(drawn(plans))
 }
 
 #[cfg(test)]

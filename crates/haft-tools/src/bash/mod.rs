@@ -14,7 +14,7 @@ use std::{path::Path, time::Duration};
 use haft_shell::{run::LONGEST_COMMAND, understand};
 use haft_tool::{
     AbsolutePath, Access, Change, Cx, Effects, Fault, FaultKind, Limit, PathBase, Reply, SessionFacts, Spec,
-    Tool, shown,
+    Tool, View, shown,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -127,6 +127,28 @@ impl Tool for Bash {
             Some(purpose) if !purpose.is_empty() => format!("{purpose}: {command}"),
             _ => format!("Run {command}"),
         }
+    }
+
+    async fn preview(&self, input: &BashInput, _cx: &Cx) -> Option<View> {
+        // From the tree, whole and on as many lines as it has: this is what is allowed.
+        let command = View::Code { language: "bash".to_owned(), text: haft_shell::shown(&input.command) };
+        let mut circumstances = Vec::new();
+        let mut say = |name: &str, value: String| circumstances.push((name.to_owned(), value));
+        if input.background {
+            say("background", "it goes on after the call".to_owned());
+        }
+        if !input.hosts.is_empty() {
+            say("may reach", input.hosts.join(", "));
+        }
+        for path in &input.write {
+            say("may write", shown(path).to_string());
+        }
+        let plain = circumstances.is_empty();
+        Some(if plain { command } else { View::List(vec![command, View::Fields(circumstances)]) })
+    }
+
+    fn classifier_input(&self, input: &BashInput) -> Option<String> {
+        Some(haft_shell::shown(&input.command))
     }
 
     async fn call(&self, input: BashInput, cx: &Cx) -> Result<Reply, Fault> {

@@ -11,11 +11,15 @@ use std::{
     path::Path,
 };
 
-use haft_tool::{Fault, FileChange, Files, Piece, Reply, Stamp};
+use haft_tool::{Fault, FileChange, Files, Piece, Reply, Stamp, View};
 use memchr::{memchr, memchr_iter, memmem::Finder, memrchr};
 
-use super::{EditInput, matching::edit, reply};
-use crate::{stored::Footing, text::ENOUGH};
+use super::{
+    EditInput,
+    matching::{Edited, edit},
+    reply,
+};
+use crate::{diff::diff_below, stored::Footing, text::ENOUGH};
 
 /// Smaller ones are read whole.
 const LARGE: u64 = 4 * 1024 * 1024;
@@ -28,6 +32,35 @@ const AROUND: u64 = 64 * 1024;
 /// Makes the edit if it is a plain one in a large file; `None` if it is not.
 pub(super) fn change(files: &dyn Files, input: &EditInput) -> Result<Option<Reply>, Fault> {
     let path: &Path = &input.file_path;
+    let Some(Plain { file, len, footing, window, mut edited }) = plain(files, input)? else {
+        return Ok(None);
+    };
+    let end = window.start + window.text.len() as u64;
+    let pieces = [Piece::Same(0..window.start), Piece::New(edited.text.as_bytes()), Piece::Same(end..len)];
+    footing.change(files, &FileChange::Splice { path, was: &file, pieces: &pieces })?;
+    edited.places.iter_mut().for_each(|line| *line += window.lines_before);
+    Ok(Some(reply(path, &edited, footing.is_stale(), &window)))
+}
+
+/// What that edit would change.
+pub(super) fn foreseen(files: &dyn Files, input: &EditInput) -> Result<Option<View>, Fault> {
+    let view = |Plain { window, edited, .. }: Plain| {
+        diff_below(&input.file_path, window.lines_before, &window.text, &edited.text)
+    };
+    Ok(plain(files, input)?.map(view))
+}
+
+/// A plain edit in a large file.
+struct Plain {
+    file: File,
+    len: u64,
+    footing: Footing,
+    window: Window,
+    edited: Edited,
+}
+
+fn plain(files: &dyn Files, input: &EditInput) -> Result<Option<Plain>, Fault> {
+    let path: &Path = &input.file_path;
     let cannot = |err| Fault::io("read", path, err);
     let file = files.open(path)?;
     let now = file.metadata().map_err(cannot)?;
@@ -36,18 +69,9 @@ pub(super) fn change(files: &dyn Files, input: &EditInput) -> Result<Option<Repl
     }
     let footing = Footing::find(files, path, Stamp::of(&now))?;
     let Some(window) = window(&file, now.len(), &input.old_string).map_err(cannot)? else { return Ok(None) };
-    let Ok(mut edited) = edit(&window.text, &input.old_string, &input.new_string, false) else {
-        return Ok(None);
-    };
-    if edited.loosened.is_some() {
-        return Ok(None);
-    }
-    let end = window.start + window.text.len() as u64;
-    let pieces =
-        [Piece::Same(0..window.start), Piece::New(edited.text.as_bytes()), Piece::Same(end..now.len())];
-    footing.change(files, &FileChange::Splice { path, was: &file, pieces: &pieces })?;
-    edited.places.iter_mut().for_each(|line| *line += window.lines_before);
-    Ok(Some(reply(path, &edited, footing.is_stale(), &window)))
+    let edited = edit(&window.text, &input.old_string, &input.new_string, false).ok();
+    let edited = edited.filter(|edited| edited.loosened.is_none());
+    Ok(edited.map(|edited| Plain { file, len: now.len(), footing, window, edited }))
 }
 
 /// Whole lines of a file.

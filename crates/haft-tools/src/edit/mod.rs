@@ -15,7 +15,7 @@ mod large; //       the same in a file that is not worth reading whole
 
 use std::path::Path;
 
-use haft_tool::{AbsolutePath, Cx, Effects, Fault, FileChange, Files, Reply, Spec, Tool, shown};
+use haft_tool::{AbsolutePath, Cx, Effects, Fault, FileChange, Files, Reply, Spec, Tool, View, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,7 +27,11 @@ pub(crate) use self::{
     matching::{Loosening, edit},
     nearest::{Region, find as nearest_region},
 };
-use crate::{diff::diff_below, stored::Stored};
+use crate::{
+    diff::{diff, diff_below},
+    preview,
+    stored::Stored,
+};
 
 /// Replaces a passage of a text file.
 ///
@@ -36,7 +40,7 @@ use crate::{diff::diff_below, stored::Stored};
 /// change most of one, use Write.
 /// It fails if the file was not read in this session, or if the passage is not there or stands in several places; the
 /// answer then shows what is there instead, or where.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditInput {
     /// The file.
@@ -71,6 +75,11 @@ impl Tool for Edit {
         format!("Edit {}", shown(&input.file_path))
     }
 
+    async fn preview(&self, input: &EditInput, cx: &Cx) -> Option<View> {
+        let input = input.clone();
+        preview::of(cx, move |files| foreseen(files, &input)).await
+    }
+
     async fn call(&self, input: EditInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
         cx.blocking(move || change(&*files, &input)).await
@@ -82,12 +91,30 @@ fn change(files: &dyn Files, input: &EditInput) -> Result<Reply, Fault> {
         return Ok(reply);
     }
     let path: &Path = &input.file_path;
-    let stored = Stored::read(files, path)?;
-    let edited = edit(&stored.text, &input.old_string, &input.new_string, input.replace_all)
-        .map_err(|refused| Fault::rejected(format!("{}: {refused}", shown(path))))?;
+    let (stored, edited) = edited(files, input)?;
     let content = stored.encode(path, &edited.text)?;
     stored.footing.change(files, &FileChange::Write { path, content: &content })?;
     Ok(reply(path, &edited, stored.footing.is_stale(), &Window::whole(stored.text)))
+}
+
+/// What is there, and what would be there instead.
+fn edited(files: &dyn Files, input: &EditInput) -> Result<(Stored, Edited), Fault> {
+    let path: &Path = &input.file_path;
+    let stored = Stored::read(files, path)?;
+    let edited = edit(&stored.text, &input.old_string, &input.new_string, input.replace_all)
+        .map_err(|refused| Fault::rejected(format!("{}: {refused}", shown(path))))?;
+    Ok((stored, edited))
+}
+
+/// The change that would be made, for whoever is asked about it.
+fn foreseen(files: &dyn Files, input: &EditInput) -> Result<View, Fault> {
+    if let Some(view) = large::foreseen(files, input)? {
+        return Ok(view);
+    }
+    preview::is_small(files, &input.file_path)?;
+    let (stored, edited) = edited(files, input)?;
+    stored.encode(&input.file_path, &edited.text)?;
+    Ok(diff(&input.file_path, &stored.text, &edited.text))
 }
 
 /// What is told of an edit: `was` is what was edited, the whole or some lines of it.

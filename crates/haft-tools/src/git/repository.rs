@@ -68,7 +68,8 @@ impl Settings {
         settings.pins.dedup();
         if settings.pins.len() > MOST_PINS {
             let message = format!(
-                "the repository has more than {MOST_PINS} settings that run something; nothing was run"
+                "the repository has more than {MOST_PINS} settings that run something; nothing was run\n\
+                 Go on without git here, or tell the user that the repository's settings look like an attack"
             );
             return Err(Fault::denied(Refusal::Boundary, message));
         }
@@ -138,7 +139,7 @@ async fn is_known_worktree(git: &Git<'_>, top: &Path) -> Result<bool, Fault> {
 fn foreign(place: &Place) -> Fault {
     let message = format!(
         "nothing was run: here git finds a repository in {}, which is outside the workspace and does not know of this \
-         directory. Set `cwd` to where that repository's files are, if that is what you want",
+         directory\nSet `cwd` to where that repository's files are, if that is what you want",
         shown(&place.common),
     );
     Fault::denied(Refusal::Boundary, message)

@@ -354,7 +354,7 @@ fn the_rest_is_shown_and_what_was_left_out_is_told() {
     let refused = desk.git("stash show -p");
     assert_eq!(
         refused,
-        "a rule keeps /w/keys and more from being read, and in this form git could show it; use `diff stash@{0}^ stash@{0}`"
+        "a rule keeps /w/keys and more from being read, and in this form git could show it\nuse `diff stash@{0}^ stash@{0}`"
     );
 }
 

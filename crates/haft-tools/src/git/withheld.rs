@@ -164,7 +164,7 @@ impl<'a> Withheld<'a> {
         let first = places.chain(self.patterns.iter().map(|(_, pattern)| pattern.clone())).next();
         let more = if self.places.len() + self.patterns.len() > 1 { " and more" } else { "" };
         let message = format!(
-            "a rule keeps {}{more} from being read, and in this form git could show it; {instead}",
+            "a rule keeps {}{more} from being read, and in this form git could show it\n{instead}",
             first.unwrap_or_default(),
         );
         Fault::denied(Refusal::Rule, message)
@@ -274,7 +274,6 @@ fn takes_more_paths(args: &[String]) -> bool {
 }
 
 fn refused(word: &str, place: &Path) -> Fault {
-    let message =
-        format!("`{word}` is or holds {}, which a rule keeps from being read; ask the user", shown(place));
+    let message = format!("`{word}` is or holds {}, which a rule keeps from being read", shown(place));
     Fault::denied(Refusal::Rule, message)
 }

@@ -126,7 +126,7 @@ fn serves(interpreter: &Interpreter, grant: &Grant) -> Result<(), Fault> {
     }
     let message = format!(
         "nothing was run: the {} that runs was started with more than this call is permitted, and its sandbox cannot be \
-         changed. Set `reset` to start it anew; what is defined in it is lost then",
+         changed\nSet `reset` to start it anew; what is defined in it is lost then",
         interpreter.language
     );
     Err(Fault::denied(Refusal::Sandbox, message))

@@ -53,7 +53,19 @@ async fn permit(
         effects: request.effects,
         decision: &decision,
     };
-    super::super::ask(Question { call, description: "edits a file" }, &request, grants, asker, cancel).await
+    let record = Record::default();
+    let asking = Asking {
+        policy,
+        grants,
+        classifier: None,
+        record: &record,
+        said: None,
+        asker,
+        preview: &|| Box::pin(async { None }),
+        keeper: None,
+        add: &|_| Ok(()),
+    };
+    super::super::ask(Question::new(call, "edits a file"), &request, &asking, cancel).await
 }
 
 async fn ask(asker: &dyn Asker, grants: &Grants, case: &Case) -> Result<Warrant, Box<Refused>> {

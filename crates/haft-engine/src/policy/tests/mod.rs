@@ -554,6 +554,13 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
              Read, search and plan; the change can be made once plan mode has ended.",
         );
         told(
+            "",
+            &case("Bash", runs("make")),
+            Refusal::NobodyThere,
+            "Nobody is there to be asked, and this must be asked: runs make, and no rule allows it.\n\
+             Go on without it, or tell the user that `--allow 'Bash(make)'` would permit it.",
+        );
+        told(
             "ask Edit",
             &edit().mode(Mode::DontAsk),
             Refusal::Mode,
@@ -561,31 +568,11 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
              Go on without it, or tell the user what you need and why.",
         );
     }
-
-    #[test]
-    fn the_narrowest_rule_names_one_thing() {
-        let rule = |case: &Case| narrowest_rule(&case.request());
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(
-            rule(&case("Edit", writes("/w/app/src/a.rs").and_reads("/w/app/src/a.rs"))),
-            some("Edit(src/a.rs)")
-        );
-        assert_eq!(
-            rule(&case("Edit", writes("/tmp/out/a").and_reads("/tmp/out/a"))),
-            some("Edit(//tmp/out/a)")
-        );
-        assert_eq!(rule(&case("Read", reads("/etc/hosts"))), some("Read(//etc/hosts)"));
-        assert_eq!(rule(&case("Read", linked(reads("/w/app/l"), "/etc/hosts"))), some("Read(//etc/hosts)"));
-        assert_eq!(rule(&case("WebFetch", Effects::fetches("docs.rs"))), some("WebFetch(domain:docs.rs)"));
-        assert_eq!(rule(&case("mcp__a__b", Effects::unknown()).external()), some("mcp__a__b"));
-        assert_eq!(rule(&case("Post", Effects::sends("a.org"))), some("Post(domain:a.org)"));
-        assert_eq!(rule(&case("WebFetch", Effects::sends("a.org"))), None);
-        assert_eq!(rule(&case("Move", writes("/w/app/a").and_writes("/w/app/b"))), None);
-        assert_eq!(rule(&case("Bash", runs("make"))), None);
-        assert_eq!(rule(&case("Any", Effects::unknown())), None);
-        assert_eq!(rule(&case("Add", Effects::none())), None);
-    }
 }
+
+mod suggesting;
+
+mod classifying;
 
 mod asking;
 

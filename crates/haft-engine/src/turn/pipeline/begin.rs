@@ -10,9 +10,11 @@ use serde_json::Value;
 use super::{
     CallCx, Prepared,
     hooks::{self, BeforeThePerson, InPlace},
+    pinned,
+    preview::preview,
 };
 use crate::{
-    policy::{self, Asker, Decision, Permit, Question, Refused, Settled, Verdict},
+    policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict},
     turn::Event,
 };
 
@@ -37,6 +39,9 @@ pub(crate) async fn begin(
     tool_cx: &Cx,
 ) -> Result<Permit, Halt> {
     let permit = permit(cx, prepared, tool_cx).await?;
+    if prepared.entry.is_external() {
+        Box::pin(pinned::pin(cx, prepared.entry)).await?;
+    }
     if cx.session.engine().journal().is_some() {
         Box::pin(record(cx, prepared, &permit)).await?;
     }
@@ -146,9 +151,21 @@ async fn ask_with(
     decision: &Decision,
     asker: &dyn Asker,
 ) -> Result<Permit, Box<Refused>> {
-    let (session, description) = (cx.session.facts(), prepared.describe());
-    let question = Question { call: cx.facts(&session, prepared, decision), description: &description };
-    policy::ask(question, &cx.session.request(prepared), cx.session.grants(), asker, tool_cx.token()).await
+    let (session, description, said) = (cx.session.facts(), prepared.describe(), prepared.said());
+    let (engine, rules) = (cx.session.engine(), cx.session.policy());
+    let asking = Asking {
+        policy: &rules,
+        grants: cx.session.grants(),
+        classifier: engine.classifier(),
+        record: cx.session.judgements(),
+        said: said.as_deref(),
+        asker,
+        preview: &|| Box::pin(preview(prepared, tool_cx)),
+        keeper: engine.keeper(),
+        add: &|rules| cx.session.add_rules(rules),
+    };
+    let question = Question::new(cx.facts(&session, prepared, decision), &description);
+    policy::ask(question, &cx.session.request(prepared), &asking, tool_cx.token()).await
 }
 
 async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx, refused: Refused) -> Fault {

@@ -186,6 +186,10 @@ impl Asker for BeforeThePerson<'_> {
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(self.answer(question))
     }
+
+    fn tell(&self, words: &str) {
+        self.asker.tell(words);
+    }
 }
 
 /// Step 7: hooks see what became of a call that ran.

@@ -9,6 +9,8 @@ mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
 mod hooks; //      4, 7 those who are asked before and after
+mod preview; //    and what whoever is asked gets to see
+mod pinned; //     and does its tool still say what it said
 mod execute; //  6 the call itself
 mod retry; //      and again
 mod finish; //   8 what goes back
@@ -207,6 +209,12 @@ impl Prepared<'_> {
         let own =
             std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref().map(|bound| bound.describe())));
         own.ok().flatten().unwrap_or_else(|| self.entry.name().to_owned())
+    }
+
+    /// What a classifier is told besides the effects.
+    fn said(&self) -> Option<String> {
+        let own = std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref()?.classifier_input()));
+        own.ok().flatten()
     }
 
     /// How a person sees what became of it. The tool's own drawing, unless it breaks over it.

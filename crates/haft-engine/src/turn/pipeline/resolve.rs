@@ -2,9 +2,9 @@
 
 use haft_tool::{CallId, Fault, FaultKind};
 
-use super::NotUnderstood;
+use super::{NotUnderstood, pinned::quarantined};
 use crate::{
-    pool::{Entry, Pool, TOOL_SEARCH},
+    pool::{Entry, Pool, Problem, ProblemKind, TOOL_SEARCH},
     turn::{Arguments, Call},
 };
 
@@ -25,6 +25,9 @@ pub(crate) fn resolve(pool: &Pool, call: Call) -> Result<Resolved<'_>, NotUnders
 }
 
 fn unknown(pool: &Pool, name: &str) -> Fault {
+    if let Some(Problem { kind: ProblemKind::Quarantined(changed), .. }) = pool.absence(name) {
+        return quarantined(name, changed);
+    }
     let shown: String = name.chars().take(80).collect();
     let near = pool.nearest(name, 3);
     let advice = match (pool.absence(name), near.as_slice()) {

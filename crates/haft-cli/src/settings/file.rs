@@ -1,0 +1,263 @@
+//! One settings file, read.
+//!
+//! It is read twice: as a tree, whose keys are compared with those that there are, and as types. Errors have the line.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use haft_engine::policy::Mode;
+use haft_schema::nearest;
+use serde::Deserialize;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue, Deserializer},
+};
+
+use super::{
+    Bash, Level, Limits, Note, Sandbox, Secrets, Settings,
+    keys::{Step, step},
+};
+use crate::{
+    exit::usage,
+    hooks::{self, WrittenHooks},
+    place,
+};
+
+/// A file's name and text, read once: what was judged is what is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Document {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// A file as it is written, but for its rules.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct InFile {
+    mode: Option<Spanned<String>>,
+    forbid_modes: Vec<Spanned<String>>,
+    managed_rules_only: Option<bool>,
+    limits: Limits,
+    tools: Tools,
+    read: Read,
+    bash: Bash,
+    sandbox: WrittenSandbox,
+    secrets: Secrets,
+    hooks: WrittenHooks,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WrittenSandbox {
+    enabled: Option<bool>,
+    required: Option<bool>,
+    write: Option<Vec<Spanned<String>>>,
+    deny_read: Vec<Spanned<String>>,
+    hosts: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Read {
+    data_reminder: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Tools {
+    defer_above: Option<usize>,
+    toolsets: BTreeMap<String, Vec<String>>,
+}
+
+impl Document {
+    /// What it says, if it stands on this level above these settings.
+    pub(super) fn parse(&self, level: Level, below: &Settings) -> anyhow::Result<Settings> {
+        let file = File { path: &self.path, text: &self.text };
+        let table = DeTable::parse(file.text).map_err(|err| file.refuse(&err))?;
+        file.check_keys(&mut Vec::new(), table.get_ref())?;
+        let whole = file.settings(table.clone(), level)?;
+        if level != Level::Workspace {
+            return Ok(whole);
+        }
+        // Read as a whole first: a mistake is one, also in what does not count.
+        let (table, notes) = file.tightening(table, below);
+        Ok(Settings { notes, ..file.settings(table, level)? })
+    }
+}
+
+/// A value that counts, in the words of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) key: String,
+    pub(crate) text: String,
+}
+
+impl Document {
+    /// The values that count of it on the level of a workspace, above these settings; not its rules and hooks.
+    pub(super) fn told(&self, below: &Settings) -> anyhow::Result<Vec<Told>> {
+        let file = File { path: &self.path, text: &self.text };
+        let table = DeTable::parse(file.text).map_err(|err| file.refuse(&err))?;
+        let mut told = Vec::new();
+        file.tell(&mut Vec::new(), file.tightening(table, below).0.get_ref(), &mut told);
+        Ok(told)
+    }
+}
+
+/// A settings file while it is read.
+#[derive(Clone, Copy)]
+pub(super) struct File<'a> {
+    pub(super) path: &'a Path,
+    text: &'a str,
+}
+
+impl<'a> File<'a> {
+    fn check_keys(self, path: &mut Vec<String>, table: &DeTable<'_>) -> anyhow::Result<()> {
+        for (key, value) in table {
+            path.push(key.get_ref().to_string());
+            match (step(path), value.get_ref().as_table()) {
+                (Step::Setting(_), _) => {}
+                (Step::Table, Some(inner)) => self.check_keys(path, inner)?,
+                (Step::Table, None) => {
+                    let what = format!("`{}` is a table of settings, written [{0}]", path.join("."));
+                    return Err(self.wrong(value.span(), what));
+                }
+                (Step::Nowhere(known), _) => return Err(self.unknown(key, path, &known)),
+            }
+            path.pop();
+        }
+        Ok(())
+    }
+
+    fn tell(self, path: &mut Vec<String>, table: &DeTable<'_>, told: &mut Vec<Told>) {
+        for (key, value) in table {
+            path.push(key.get_ref().to_string());
+            match (step(path), value.get_ref()) {
+                // Rules and hooks are told by those who understand them.
+                (Step::Setting(_), _) if path.iter().any(|name| name == "permissions" || name == "hooks") => {
+                }
+                (Step::Setting(_), _) => {
+                    let text = self.text.get(value.span()).unwrap_or_default().to_owned();
+                    told.push(Told { key: path.join("."), text });
+                }
+                (_, DeValue::Table(inner)) => self.tell(path, inner, told),
+                _ => {}
+            }
+            path.pop();
+        }
+    }
+
+    fn unknown(self, key: &Spanned<impl AsRef<str>>, path: &[String], known: &[&str]) -> anyhow::Error {
+        let word = key.get_ref().as_ref();
+        let table = path[..path.len() - 1].join(".");
+        let at = if table.is_empty() { String::new() } else { format!(" in [{table}]") };
+        let advice = match nearest(word, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        self.wrong(key.span(), format!("there is no setting `{word}`{at}; {advice}"))
+    }
+
+    fn settings(self, table: Spanned<DeTable<'a>>, level: Level) -> anyhow::Result<Settings> {
+        let rules = self.all_rules(table.get_ref(), level)?;
+        self.check_level(table.get_ref(), level)?;
+        let written = InFile::deserialize(Deserializer::from(table)).map_err(|err| self.refuse(&err))?;
+        let hooks = hooks::read(written.hooks).map_err(|(span, what)| self.wrong(span, what))?;
+        Ok(Settings {
+            mode: written.mode.map(|mode| self.mode(mode)).transpose()?,
+            forbid_modes: written
+                .forbid_modes
+                .into_iter()
+                .map(|mode| self.mode(mode))
+                .collect::<Result<_, _>>()?,
+            rules,
+            managed_rules_only: written.managed_rules_only.unwrap_or_default(),
+            limits: written.limits,
+            defer_above: written.tools.defer_above,
+            toolsets: written.tools.toolsets,
+            data_reminder: written.read.data_reminder,
+            sandbox: self.sandbox(written.sandbox)?,
+            bash: written.bash,
+            secrets: written.secrets,
+            hooks: hooks.into_iter().collect(),
+            ..Settings::default()
+        })
+    }
+
+    /// What is for administrators would mislead elsewhere. A workspace's is left out with a note.
+    fn check_level(self, table: &DeTable<'_>, level: Level) -> anyhow::Result<()> {
+        match table.get("managed_rules_only") {
+            Some(value) if matches!(level, Level::User | Level::Config) => {
+                let what = format!(
+                    "`managed_rules_only` belongs to the managed settings, {}",
+                    place::managed_settings().display()
+                );
+                Err(self.wrong(value.span(), what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn mode(self, written: Spanned<String>) -> anyhow::Result<Mode> {
+        written.get_ref().parse().map_err(|err| self.wrong(written.span(), err))
+    }
+
+    fn sandbox(self, written: WrittenSandbox) -> anyhow::Result<Sandbox> {
+        let paths = |paths: Vec<Spanned<String>>| -> anyhow::Result<Vec<PathBuf>> {
+            paths.into_iter().map(|path| self.place(path)).collect()
+        };
+        Ok(Sandbox {
+            enabled: written.enabled,
+            required: written.required,
+            write: written.write.map(paths).transpose()?,
+            deny_read: paths(written.deny_read)?,
+            hosts: written.hosts,
+        })
+    }
+
+    /// A path that means the same wherever haft is started.
+    fn place(self, written: Spanned<String>) -> anyhow::Result<PathBuf> {
+        let path = Path::new(written.get_ref());
+        let below_home = path.strip_prefix("~").ok();
+        let placed = match (below_home, place::home()) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => path.to_owned(),
+        };
+        if placed.is_absolute() {
+            return Ok(placed);
+        }
+        let what = format!("`{}` is not absolute; begin it with `/` or `~/`", written.get_ref());
+        Err(self.wrong(written.span(), what))
+    }
+
+    fn refuse(self, err: &toml::de::Error) -> anyhow::Error {
+        // Its first line is what is wrong; the rest would be the place, which we tell our own way.
+        let what = err.message().lines().next().unwrap_or_default();
+        self.wrong(err.span().unwrap_or(0..0), what)
+    }
+
+    pub(super) fn wrong(self, span: Range<usize>, what: impl Display) -> anyhow::Error {
+        usage(format!("{}:{}: {what}", self.path.display(), self.line(span.start)))
+    }
+
+    pub(super) fn note(self, span: Range<usize>, what: String) -> Note {
+        Note { path: self.path.to_owned(), line: self.line(span.start), what }
+    }
+
+    /// The line of a place in the text, from 1.
+    pub(super) fn line(self, at: usize) -> u32 {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let ends = before.iter().filter(|byte| **byte == b'\n').count();
+        u32::try_from(ends).unwrap_or(u32::MAX - 1) + 1
+    }
+}
+
+/// The value at a place of a tree.
+pub(super) fn at<'t, 'i>(table: &'t DeTable<'i>, path: &[&str]) -> Option<&'t Spanned<DeValue<'i>>> {
+    let (first, rest) = path.split_first()?;
+    let value = table.get(*first)?;
+    if rest.is_empty() { Some(value) } else { at(value.get_ref().as_table()?, rest) }
+}

@@ -1,0 +1,158 @@
+//! Which keys there are, and what a workspace may do with each.
+//!
+//! One table, so that a new key cannot be forgotten: what is not in it is an unknown setting, and what is in it says how
+//! it is taken from a repository that somebody else may have written. A workspace may tighten; it may never loosen.
+
+use haft_engine::{Settings as Figures, policy::Mode};
+
+use super::Settings;
+
+/// A setting, and how it is taken from a workspace.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Its place, with dots; `*` stands for a name that the user chooses.
+    pub(super) path: &'static str,
+    pub(super) from_workspace: FromWorkspace,
+}
+
+/// What a workspace's own file may do with a key.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FromWorkspace {
+    /// It counts: it only tightens, or guards nothing.
+    Counts,
+    /// It never counts; this is why.
+    Never(&'static str),
+    /// A switch that counts in this position only.
+    Only(bool),
+    /// A figure that counts if it is lower than what holds without it.
+    Lower(fn(&Settings) -> usize),
+    /// A mode that counts if it is as strict as what holds without it.
+    StricterMode,
+    /// A name that counts if nobody has given it a meaning yet.
+    NewName,
+}
+
+use FromWorkspace::{Counts, Lower, Never, NewName, Only, StricterMode};
+
+const LAYER: &str =
+    "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
+const REACH: &str = "a workspace does not widen what processes may touch";
+const SHOWN: &str = "a workspace does not choose what may be shown";
+const MANAGED: &str = "it belongs to the managed settings";
+
+/// All keys. The order is that of error messages and of docs/settings.md.
+pub(super) const KEYS: &[Key] = &[
+    key("mode", StricterMode),
+    key("forbid_modes", Counts),
+    key("managed_rules_only", Never(MANAGED)),
+    key("permissions.allow", Counts),
+    key("permissions.ask", Counts),
+    key("permissions.deny", Counts),
+    key("models.*.permissions.allow", Never(LAYER)),
+    key("models.*.permissions.ask", Counts),
+    key("models.*.permissions.deny", Counts),
+    key("agents.*.permissions.allow", Never(LAYER)),
+    key("agents.*.permissions.ask", Counts),
+    key("agents.*.permissions.deny", Counts),
+    key("groups.*.permissions.allow", Never(LAYER)),
+    key("groups.*.permissions.ask", Counts),
+    key("groups.*.permissions.deny", Counts),
+    key("sandbox.enabled", Only(true)),
+    key("sandbox.required", Only(true)),
+    key("sandbox.write", Never(REACH)),
+    key("sandbox.deny_read", Counts),
+    key("sandbox.hosts", Never(REACH)),
+    key("sandbox.permissions.allow", Never(LAYER)),
+    key("sandbox.permissions.ask", Counts),
+    key("sandbox.permissions.deny", Counts),
+    key("secrets.redact", Only(true)),
+    key("secrets.off_for", Never(SHOWN)),
+    key("secrets.names", Counts),
+    key("secrets.values_from", Counts),
+    // What stands in it the hooks themselves say. `haft trust` shows every command line of it.
+    key("hooks", Counts),
+    key("limits.parallel", Lower(|set| figure(set.limits.parallel, figures().parallel))),
+    key("limits.timeout_s", Lower(|set| figure(set.limits.timeout_s, seconds(figures().timeout)))),
+    key("limits.result_bytes", Lower(|set| figure(set.limits.result_bytes, usize::MAX))),
+    key("limits.turn_bytes", Lower(|set| figure(set.limits.turn_bytes, figures().budget.per_turn))),
+    key("limits.preview_bytes", Lower(|set| figure(set.limits.preview_bytes, figures().budget.preview))),
+    key("tools.defer_above", Counts),
+    key("tools.toolsets.*", NewName),
+    key("read.data_reminder", Only(true)),
+    key("bash.timeout_s", Lower(|set| figure(set.bash.timeout_s, seconds(bash().timeout)))),
+    key("bash.background_after_s", Lower(|set| figure(set.bash.background_after_s, usize::MAX))),
+    key("bash.most_output_bytes", Lower(|set| figure(set.bash.most_output_bytes, most_output()))),
+];
+
+const fn key(path: &'static str, from_workspace: FromWorkspace) -> Key {
+    Key { path, from_workspace }
+}
+
+fn figure(set: Option<std::num::NonZeroUsize>, usual: usize) -> usize {
+    set.map_or(usual, std::num::NonZeroUsize::get)
+}
+
+fn figures() -> Figures {
+    Figures::default()
+}
+
+fn bash() -> haft_tools::BashOptions {
+    haft_tools::BashOptions::default()
+}
+
+fn most_output() -> usize {
+    usize::try_from(bash().most_output).unwrap_or(usize::MAX)
+}
+
+fn seconds(duration: std::time::Duration) -> usize {
+    usize::try_from(duration.as_secs()).unwrap_or(usize::MAX)
+}
+
+/// How much a mode lets happen without a person: the higher, the less. A workspace gets at most what `default` gives.
+pub(super) fn strictness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Bypass => 0,
+        Mode::Auto | Mode::AcceptEdits => 1,
+        Mode::Default => 2,
+        Mode::DontAsk => 3,
+        Mode::Plan => 4,
+    }
+}
+
+/// Where a key leads.
+pub(super) enum Step {
+    /// To a setting.
+    Setting(&'static Key),
+    /// To a table of settings.
+    Table,
+    /// Nowhere; these are there.
+    Nowhere(Vec<&'static str>),
+}
+
+/// Where the last of these names leads, below the others.
+pub(super) fn step(path: &[String]) -> Step {
+    let fits = |key: &&Key| {
+        let mut parts = key.path.split('.');
+        path.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == name))
+    };
+    match KEYS.iter().find(fits) {
+        Some(key) if key.path.split('.').count() == path.len() => Step::Setting(key),
+        Some(_) => Step::Table,
+        None => Step::Nowhere(names_below(&path[..path.len().saturating_sub(1)])),
+    }
+}
+
+/// The names that may stand in a table.
+fn names_below(path: &[String]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for key in KEYS {
+        let mut parts = key.path.split('.');
+        let fits = path.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == name));
+        if let (true, Some(name)) = (fits, parts.next())
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}

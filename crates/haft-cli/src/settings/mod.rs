@@ -1,0 +1,244 @@
+//! What the settings files say.
+//!
+//! There are four levels, each with a file of the same form: managed by an administrator, the user's, the workspace's if
+//! it is trusted, and the one that `--config` names. Of two values the later wins, rules add up; then come the managed
+//! settings, which nobody loosens. Every rule keeps the file and line that it was written in, so that a decision can name
+//! it. A key that does not exist is an error: a misspelt `deny` must not pass for none.
+
+mod keys; //       which keys there are, and what a workspace may do with each
+mod file; //       one file, read
+mod rules; //      the rules in it
+mod workspace; //  what a workspace's own file may not say
+mod levels; //     all levels, put together
+mod mcp; //        the servers of `.mcp.json`
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
+
+use haft_engine::policy::{Mode, Rules};
+use serde::Deserialize;
+
+pub(crate) use file::{Document, Told};
+use levels::Level;
+pub(crate) use levels::each_level;
+pub(crate) use mcp::{McpServer, Transport, expand, servers};
+
+use crate::exit::usage;
+
+/// What was set. What was not is left to the engine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) mode: Option<Mode>,
+    /// The modes that no session may be in, whoever asks for them.
+    pub(crate) forbid_modes: Vec<Mode>,
+    pub(crate) rules: Rules,
+    /// Whether only managed settings may allow anything.
+    pub(crate) managed_rules_only: bool,
+    pub(crate) limits: Limits,
+    pub(crate) defer_above: Option<usize>,
+    pub(crate) toolsets: BTreeMap<String, Vec<String>>,
+    /// Whether replies of Read say that what a file holds is data.
+    pub(crate) data_reminder: Option<bool>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) bash: Bash,
+    pub(crate) secrets: Secrets,
+    /// The tables `[hooks]` as they are written, in the order of the levels.
+    pub(crate) hooks: Vec<serde_json::Value>,
+    /// What the managed settings fix.
+    pub(crate) fixed: Fixed,
+    /// What was written and does not count.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// What options of the command line cannot change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Fixed {
+    pub(crate) mode: Option<Mode>,
+    /// Whether processes must be confined.
+    pub(crate) sandboxed: bool,
+}
+
+/// Something that was written and does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) path: PathBuf,
+    pub(crate) line: u32,
+    /// What it is, and why it does not count.
+    pub(crate) what: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path.display(), self.line, self.what)
+    }
+}
+
+/// What `[sandbox]` says of processes. A list that was not written is not an empty one: managed lists are the last word.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Sandbox {
+    pub(crate) enabled: Option<bool>,
+    pub(crate) required: Option<bool>,
+    /// What they may write besides the workspace.
+    pub(crate) write: Option<Vec<PathBuf>>,
+    /// What they may not read, besides what rules deny.
+    pub(crate) deny_read: Vec<PathBuf>,
+    /// The hosts that they may always contact.
+    pub(crate) hosts: Option<Vec<String>>,
+}
+
+/// What `[secrets]` says of what must not be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Secrets {
+    /// Whether secrets are taken out of what models and people see.
+    pub(crate) redact: Option<bool>,
+    /// The tools whose results stay as they are.
+    pub(crate) off_for: Vec<String>,
+    /// More names of variables that hold secrets.
+    pub(crate) names: Vec<String>,
+    /// Variables whose values are hidden, whatever they look like.
+    pub(crate) values_from: Vec<String>,
+}
+
+/// The figures of `[bash]`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Bash {
+    /// Seconds that a command may take that says nothing else.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+    /// Seconds after which a command goes on in the background.
+    pub(crate) background_after_s: Option<NonZeroUsize>,
+    /// Bytes that a command may write.
+    pub(crate) most_output_bytes: Option<NonZeroUsize>,
+}
+
+/// The figures of `[limits]`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Limits {
+    /// Calls of a turn that run at once.
+    pub(crate) parallel: Option<NonZeroUsize>,
+    /// Seconds that a call may take.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+    /// Bytes of one result.
+    pub(crate) result_bytes: Option<NonZeroUsize>,
+    /// Bytes of all results of a turn.
+    pub(crate) turn_bytes: Option<NonZeroUsize>,
+    /// Bytes that are shown of what is cut.
+    pub(crate) preview_bytes: Option<NonZeroUsize>,
+}
+
+impl Settings {
+    /// What all levels say together. Of the workspace come the files that are trusted, as they were read when that was found.
+    pub(crate) fn read(config: Option<&Path>, workspace: &[Document]) -> anyhow::Result<Settings> {
+        levels::read(config, workspace)
+    }
+
+    /// What a workspace's files say that would count, and its values in the words of the file.
+    pub(crate) fn of_workspace(workspace: &[Document]) -> anyhow::Result<(Settings, Vec<Told>)> {
+        levels::of_workspace(workspace)
+    }
+
+    /// The mode of a session: what is fixed, what was asked for, what is set, the usual one.
+    pub(crate) fn mode_for(&self, wanted: Option<Mode>) -> anyhow::Result<Mode> {
+        if let (Some(fixed), Some(wanted)) = (self.fixed.mode, wanted)
+            && fixed != wanted
+        {
+            return Err(usage(format!(
+                "the managed settings fix the mode: it is {fixed}, and --mode {wanted} is against it"
+            )));
+        }
+        let mode = wanted.or(self.mode).unwrap_or_default();
+        if self.forbid_modes.contains(&mode) {
+            return Err(usage(format!(
+                "the settings forbid the mode {mode} (forbid_modes); choose another with --mode"
+            )));
+        }
+        Ok(mode)
+    }
+
+    /// These, and what a later file says.
+    fn and(self, later: Settings) -> Settings {
+        let (mut forbid_modes, mut toolsets) = (self.forbid_modes, self.toolsets);
+        let (mut hooks, mut notes) = (self.hooks, self.notes);
+        forbid_modes.extend(later.forbid_modes);
+        toolsets.extend(later.toolsets);
+        hooks.extend(later.hooks);
+        notes.extend(later.notes);
+        Settings {
+            mode: later.mode.or(self.mode),
+            forbid_modes,
+            rules: self.rules.and(later.rules),
+            managed_rules_only: self.managed_rules_only || later.managed_rules_only,
+            limits: self.limits.and(later.limits),
+            defer_above: later.defer_above.or(self.defer_above),
+            toolsets,
+            data_reminder: later.data_reminder.or(self.data_reminder),
+            sandbox: self.sandbox.and(later.sandbox),
+            bash: self.bash.and(later.bash),
+            secrets: self.secrets.and(later.secrets),
+            hooks,
+            fixed: self.fixed,
+            notes,
+        }
+    }
+}
+
+impl Limits {
+    fn and(self, later: Limits) -> Limits {
+        Limits {
+            parallel: later.parallel.or(self.parallel),
+            timeout_s: later.timeout_s.or(self.timeout_s),
+            result_bytes: later.result_bytes.or(self.result_bytes),
+            turn_bytes: later.turn_bytes.or(self.turn_bytes),
+            preview_bytes: later.preview_bytes.or(self.preview_bytes),
+        }
+    }
+}
+
+impl Sandbox {
+    fn and(mut self, later: Sandbox) -> Sandbox {
+        self.deny_read.extend(later.deny_read);
+        Sandbox {
+            enabled: later.enabled.or(self.enabled),
+            required: later.required.or(self.required),
+            write: both(self.write, later.write),
+            deny_read: self.deny_read,
+            hosts: both(self.hosts, later.hosts),
+        }
+    }
+}
+
+fn both<T>(one: Option<Vec<T>>, other: Option<Vec<T>>) -> Option<Vec<T>> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            one.extend(other);
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    }
+}
+
+impl Secrets {
+    fn and(mut self, later: Secrets) -> Secrets {
+        self.off_for.extend(later.off_for);
+        self.names.extend(later.names);
+        self.values_from.extend(later.values_from);
+        Secrets { redact: later.redact.or(self.redact), ..self }
+    }
+}
+
+impl Bash {
+    fn and(self, later: Bash) -> Bash {
+        Bash {
+            timeout_s: later.timeout_s.or(self.timeout_s),
+            background_after_s: later.background_after_s.or(self.background_after_s),
+            most_output_bytes: later.most_output_bytes.or(self.most_output_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

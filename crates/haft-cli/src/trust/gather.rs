@@ -1,0 +1,278 @@
+//! What a workspace brings: every file that would do something, read once.
+//!
+//! Links are refused, wherever they stand: what they lead to can change without the workspace changing. What is no file
+//! is not there. How much is read has bounds, because whoever wrote the workspace chose how much there is.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::fd::OwnedFd,
+    path::Path,
+};
+
+use rustix::{
+    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    io::Errno,
+};
+use sha2::{Digest, Sha256};
+
+/// The files that are read, if they are there.
+const FILES: [&str; 3] = [SETTINGS[0], SETTINGS[1], SERVERS];
+/// The directories all of whose files are read.
+const DIRECTORIES: [&str; 2] = [".haft/agents", ".haft/skills"];
+/// The settings among them, in the order in which they are heard.
+pub(super) const SETTINGS: [&str; 2] = ["haft.toml", ".haft/haft.toml"];
+/// The list of servers among them.
+pub(super) const SERVERS: &str = ".mcp.json";
+
+const MOST_FILES: usize = 1_000;
+const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES_OF_ONE: u64 = 1 << 20;
+const DEEPEST: usize = 16;
+/// Names that are looked at, directories and what is no file among them.
+const MOST_NAMES: usize = 10_000;
+
+/// All that a workspace brings, sorted by path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Bundle {
+    pub(crate) files: Vec<Content>,
+}
+
+/// One file, as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// Its path from the root of the workspace, with `/`.
+    pub(crate) path: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Bundle {
+    pub(crate) fn find(&self, path: &str) -> Option<&Content> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// A hash of the set: of every path with the hash of its content.
+    pub(crate) fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for file in &self.files {
+            // With its length, so that a path cannot run over into what follows.
+            hash.update((file.path.len() as u64).to_le_bytes());
+            hash.update(file.path.as_bytes());
+            hash.update(Sha256::digest(&file.bytes));
+        }
+        hex(&hash.finalize())
+    }
+}
+
+impl Content {
+    pub(crate) fn hash(&self) -> String {
+        hex(&Sha256::digest(&self.bytes))
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads it all, or says what makes that impossible.
+pub(super) fn gather(workspace: &Path) -> Result<Bundle, String> {
+    let mut gathering =
+        Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0, names: 0 };
+    for path in FILES {
+        gathering.file(path)?;
+    }
+    for path in DIRECTORIES {
+        gathering.directory(path, 0)?;
+    }
+    gathering.bundle.files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(gathering.bundle)
+}
+
+/// One file below a directory, read under the same conditions.
+pub(super) fn read_below(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
+    let mut gathering =
+        Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0, names: 0 };
+    gathering.file(path)?;
+    Ok(gathering.bundle.files.pop().map(|content| content.bytes))
+}
+
+fn open_root(workspace: &Path) -> Result<OwnedFd, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::open(workspace, flags, Mode::empty())
+        .map_err(|err| format!("{} cannot be read: {err}", workspace.display()))
+}
+
+struct Gathering {
+    root: OwnedFd,
+    bundle: Bundle,
+    bytes: u64,
+    names: usize,
+}
+
+impl Gathering {
+    fn file(&mut self, path: &str) -> Result<(), String> {
+        let Some((file, FileType::RegularFile)) = self.open(path)? else { return Ok(()) };
+        let mut bytes = Vec::new();
+        // One byte more than may be: so that too much is told from just enough.
+        let read = File::from(file).take(MOST_BYTES_OF_ONE + 1).read_to_end(&mut bytes);
+        read.map_err(|err| unreadable(path, &err))?;
+        self.bytes += bytes.len() as u64;
+        if bytes.len() as u64 > MOST_BYTES_OF_ONE {
+            return Err(format!("{path} is larger than {MOST_BYTES_OF_ONE} bytes"));
+        }
+        if self.bytes > MOST_BYTES || self.bundle.files.len() == MOST_FILES {
+            return Err(format!(
+                "there are more than {MOST_FILES} files or {MOST_BYTES} bytes of settings, agents and skills"
+            ));
+        }
+        self.bundle.files.push(Content { path: path.to_owned(), bytes });
+        Ok(())
+    }
+
+    fn directory(&mut self, path: &str, depth: usize) -> Result<(), String> {
+        if depth > DEEPEST {
+            return Err(format!("{path} is nested deeper than {DEEPEST} directories"));
+        }
+        let Some((directory, FileType::Directory)) = self.open(path)? else { return Ok(()) };
+        let names = names(directory).map_err(|err| unreadable(path, &err))?;
+        self.names += names.len();
+        if self.names > MOST_NAMES {
+            return Err(format!("there are more than {MOST_NAMES} names in agents and skills"));
+        }
+        for name in names {
+            let name = name.ok_or_else(|| format!("a name in {path} is not UTF-8"))?;
+            let below = format!("{path}/{name}");
+            match self.open(&below)? {
+                Some((_, FileType::Directory)) => self.directory(&below, depth + 1)?,
+                _ => self.file(&below)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what is at a path, name by name and through no link. `None` if nothing is there.
+    fn open(&self, path: &str) -> Result<Option<(OwnedFd, FileType)>, String> {
+        let mut here = self.root.try_clone().map_err(|err| unreadable(path, &err))?;
+        let mut kind = FileType::Directory;
+        for name in path.split('/') {
+            kind = match fs::statat(&here, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+                Err(err) => return Err(unreadable(path, &err.into())),
+            };
+            match kind {
+                FileType::Symlink => {
+                    return Err(format!(
+                        "{path} is a link, or behind one; put what it leads to in its place"
+                    ));
+                }
+                FileType::RegularFile | FileType::Directory => {}
+                // A device that a sandbox put there, a pipe: nothing that could be trusted, and opening it might wait.
+                _ => return Ok(None),
+            }
+            // Opened without following and without waiting, should it have been swapped just now.
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            here =
+                fs::openat(&here, name, flags, Mode::empty()).map_err(|err| unreadable(path, &err.into()))?;
+            let opened = fs::fstat(&here).map_err(|err| unreadable(path, &err.into()))?;
+            if FileType::from_raw_mode(opened.st_mode) != kind {
+                return Err(format!("{path} changed while it was read"));
+            }
+        }
+        Ok(Some((here, kind)))
+    }
+}
+
+/// The names in a directory, sorted; `None` for one that is no text. One more than may be says that there are too many.
+fn names(directory: OwnedFd) -> io::Result<Vec<Option<String>>> {
+    let mut names = Vec::new();
+    for entry in Dir::new(directory)?.take(MOST_NAMES + 3) {
+        let entry = entry?;
+        match entry.file_name().to_str() {
+            Ok("." | "..") => {}
+            name => names.push(name.ok().map(str::to_owned)),
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn unreadable(path: &str, err: &io::Error) -> String {
+    format!("{path} cannot be read: {err}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use haft_testkit::Workspace;
+
+    use super::*;
+
+    fn paths(tree: &Workspace) -> Vec<String> {
+        gather(tree.root()).unwrap().files.into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn settings_servers_agents_and_skills_are_gathered_and_nothing_else() {
+        let tree = Workspace::new(
+            "-- haft.toml\n-- .haft/haft.toml\n-- .haft/notes\nx\n-- .haft/skills/a/SKILL.md\nx\n-- .haft/agents/b.md\nx\n-- .mcp.json\n{}\n-- src/a\nx\n",
+        );
+        assert_eq!(
+            paths(&tree),
+            [".haft/agents/b.md", ".haft/haft.toml", ".haft/skills/a/SKILL.md", ".mcp.json", "haft.toml"]
+        );
+        assert_eq!(paths(&Workspace::new("-- src/a\nx\n")), [""; 0]);
+    }
+
+    #[test]
+    fn the_hash_tells_content_and_names_apart() {
+        let hash = |files: &str| gather(Workspace::new(files).root()).unwrap().hash();
+        let one = hash("-- haft.toml\na\n-- .mcp.json\nb\n");
+        assert_eq!(one, hash("-- .mcp.json\nb\n-- haft.toml\na\n"));
+        for other in [
+            "-- haft.toml\nb\n-- .mcp.json\na\n",
+            "-- haft.toml\na\n",
+            "-- .haft/haft.toml\na\n-- .mcp.json\nb\n",
+        ] {
+            assert_ne!(one, hash(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_link_cannot_be_trusted_wherever_it_stands() {
+        for link in ["haft.toml", ".haft", ".haft/skills/x"] {
+            let tree = Workspace::new("-- elsewhere/skills/haft.toml\nx\n-- .keep/x\nx\n");
+            let at = tree.root().join(link);
+            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+            symlink(tree.root().join("elsewhere"), at).unwrap();
+            let refused = gather(tree.root()).unwrap_err();
+            assert!(refused.contains("is a link, or behind one"), "{link}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let tree = Workspace::new("-- a\nx\n");
+        fs::mknodat(fs::CWD, tree.root().join("haft.toml"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .unwrap();
+        assert_eq!(paths(&tree), [""; 0]);
+    }
+
+    #[test]
+    fn too_many_names_are_refused_also_if_they_are_no_files() {
+        let tree = Workspace::new("-- .haft/skills/a\nx\n");
+        for name in 0..MOST_NAMES {
+            std::fs::create_dir(tree.root().join(format!(".haft/skills/{name:05}"))).unwrap();
+        }
+        let refused = gather(tree.root()).unwrap_err();
+        assert_eq!(refused, "there are more than 10000 names in agents and skills");
+    }
+
+    #[test]
+    fn too_much_is_refused() {
+        let tree = Workspace::new("-- haft.toml\nx\n");
+        std::fs::write(tree.root().join("haft.toml"), vec![b' '; (1 << 20) + 1]).unwrap();
+        assert_eq!(gather(tree.root()).unwrap_err(), "haft.toml is larger than 1048576 bytes");
+    }
+}

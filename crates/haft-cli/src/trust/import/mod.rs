@@ -1,0 +1,293 @@
+//! Settings that were written for another tool, said in ours: `.claude/settings.json` and `settings.local.json`.
+//!
+//! The outcome is a text for a person to read, and to trust like any other. What cannot be said exactly is remarked, never
+//! dropped in silence: an allow may become narrower, a deny or an ask wider, and where not even that is possible for a
+//! deny or an ask, the import is not whole and nothing is written.
+
+mod convert; // one rule
+mod toml; //    values as TOML
+
+use std::{
+    fmt,
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use haft_engine::policy::Mode;
+use serde_json::{Map, Value};
+
+use super::gather::read_below;
+use crate::{
+    exit::usage,
+    settings::{Document, Settings},
+};
+use convert::{Converted, List, convert};
+
+/// The files, in the order in which they are heard.
+const FILES: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+
+/// What was made of them.
+#[derive(Debug, Default)]
+pub(crate) struct Imported {
+    /// The haft.toml that says the same.
+    pub(crate) text: String,
+    /// Where it does not say quite the same.
+    pub(crate) remarks: Vec<Remark>,
+}
+
+/// Something that could not be said exactly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remark {
+    /// In which file.
+    at: &'static str,
+    what: String,
+    /// Whether the outcome would permit more for it.
+    is_loss: bool,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.what)
+    }
+}
+
+impl Imported {
+    /// Whether nothing that forbids was lost.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.remarks.iter().any(|remark| remark.is_loss)
+    }
+
+    /// Writes it where there is none yet.
+    pub(crate) fn write(&self, workspace: &Path) -> anyhow::Result<PathBuf> {
+        if !self.is_whole() {
+            return Err(usage(
+                "nothing is written: a rule that forbids could not be said; write it by hand, from what is printed without --write",
+            ));
+        }
+        let path = workspace.join("haft.toml");
+        let wrong = |err: std::io::Error| {
+            usage(format!("{}: {err}; import without --write prints it", path.display()))
+        };
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(wrong)?;
+        file.write_all(self.text.as_bytes()).map_err(wrong)?;
+        Ok(path)
+    }
+}
+
+/// Reads the files of a workspace and says what they say.
+pub(crate) fn import(workspace: &Path) -> anyhow::Result<Imported> {
+    let mut gathered = Gathered::default();
+    let mut found = false;
+    for file in FILES {
+        let Some(bytes) = read_below(workspace, file).map_err(usage)? else { continue };
+        let wrong = |what: String| usage(format!("{}: {what}", workspace.join(file).display()));
+        let root: Value = serde_json::from_slice(&bytes).map_err(|err| wrong(err.to_string()))?;
+        let root = root.as_object().ok_or_else(|| wrong("it is no JSON object".to_owned()))?;
+        gathered.take(file, root).map_err(wrong)?;
+        found = true;
+    }
+    if !found {
+        return Err(usage(format!("there is no {} in {}", FILES[0], workspace.display())));
+    }
+    let imported = Imported { text: gathered.text(), remarks: gathered.remarks };
+    // What would be refused as settings must not pass for a translation.
+    Settings::of_workspace(&[Document { path: "haft.toml".into(), text: imported.text.clone() }])?;
+    Ok(imported)
+}
+
+#[derive(Default)]
+struct Gathered {
+    mode: Option<Mode>,
+    forbids_bypass: bool,
+    rules: Vec<(List, String, &'static str)>,
+    hooks: Map<String, Value>,
+    remarks: Vec<Remark>,
+}
+
+impl Gathered {
+    fn take(&mut self, at: &'static str, root: &Map<String, Value>) -> Result<(), String> {
+        for (key, value) in root {
+            match key.as_str() {
+                "$schema" => {}
+                "permissions" => {
+                    self.permissions(at, value.as_object().ok_or("`permissions` is an object")?)?
+                }
+                "hooks" if root.get("disableAllHooks") == Some(&Value::Bool(true)) => {
+                    self.remark(at, "`hooks` are left out: `disableAllHooks` switches them off");
+                }
+                "hooks" => self.hooks(value.as_object().ok_or("`hooks` is an object")?),
+                "disableAllHooks" => {}
+                other => self.remark(at, format!("`{other}` has no counterpart here and is left out")),
+            }
+        }
+        Ok(())
+    }
+
+    fn permissions(&mut self, at: &'static str, permissions: &Map<String, Value>) -> Result<(), String> {
+        for (key, value) in permissions {
+            match key.as_str() {
+                "allow" => self.rules(at, List::Allow, value)?,
+                "ask" => self.rules(at, List::Ask, value)?,
+                "deny" => self.rules(at, List::Deny, value)?,
+                "defaultMode" => self.default_mode(at, value),
+                "disableBypassPermissionsMode" => self.forbids_bypass |= value == "disable",
+                "additionalDirectories" => {
+                    self.remark(at, format!("`additionalDirectories` {value} is left out: a workspace does not widen itself; allow them in your own settings, as `Read(//dir/**)`"));
+                }
+                other => {
+                    self.remark(at, format!("`permissions.{other}` has no counterpart here and is left out"))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rules(&mut self, at: &'static str, list: List, value: &Value) -> Result<(), String> {
+        let wrong = || format!("`permissions.{}` is a list of texts", list.word());
+        for rule in value.as_array().ok_or_else(wrong)? {
+            let rule = rule.as_str().ok_or_else(wrong)?;
+            match convert(list, rule) {
+                Converted::Same(same) => self.rules.push((list, same, at)),
+                Converted::Near(near, why) => {
+                    self.remark(at, format!("{} rule `{rule}` becomes `{near}`: {why}", list.word()));
+                    self.rules.push((list, near, at));
+                }
+                Converted::Not(why) => {
+                    let what = format!("{} rule `{rule}` cannot be said here: {why}", list.word());
+                    self.remarks.push(Remark { at, what, is_loss: list != List::Allow });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn default_mode(&mut self, at: &'static str, value: &Value) {
+        self.mode = match value.as_str() {
+            Some("default") => Some(Mode::Default),
+            Some("plan") => Some(Mode::Plan),
+            Some("dontAsk") => Some(Mode::DontAsk),
+            _ => {
+                self.remark(at, format!("`defaultMode` {value} is left out: of a workspace only default, plan and dont-ask count"));
+                self.mode
+            }
+        };
+    }
+
+    /// Hooks of both files run.
+    fn hooks(&mut self, hooks: &Map<String, Value>) {
+        for (event, groups) in hooks {
+            match (self.hooks.get_mut(event).and_then(Value::as_array_mut), groups.as_array()) {
+                (Some(known), Some(groups)) => known.extend(groups.iter().cloned()),
+                _ => drop(self.hooks.insert(event.clone(), groups.clone())),
+            }
+        }
+    }
+
+    fn remark(&mut self, at: &'static str, what: impl Into<String>) {
+        self.remarks.push(Remark { at, what: what.into(), is_loss: false });
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(mode) = self.mode {
+            text.push_str(&format!("mode = {}\n", toml::text(mode.name())));
+        }
+        if self.forbids_bypass {
+            text.push_str("forbid_modes = [\"bypass\"]\n");
+        }
+        if !self.rules.is_empty() {
+            text.push_str("\n[permissions]\n");
+        }
+        for list in [List::Allow, List::Ask, List::Deny] {
+            let rules: Vec<&str> =
+                self.rules.iter().filter(|(of, ..)| *of == list).map(|(_, rule, _)| rule.as_str()).collect();
+            if !rules.is_empty() {
+                text.push_str(&toml::list(list.word(), &rules));
+            }
+        }
+        if !self.hooks.is_empty() {
+            text.push_str("\n[hooks]\n");
+        }
+        for (event, groups) in &self.hooks {
+            text.push_str(&format!("{} = {}\n", toml::key(event), toml::value(groups)));
+        }
+        text.trim_start().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_testkit::Workspace;
+
+    use super::*;
+
+    fn imported(files: &str) -> Imported {
+        import(Workspace::new(files).root()).unwrap()
+    }
+
+    #[test]
+    fn permissions_and_hooks_of_both_files_become_settings() {
+        let made = imported(
+            r#"-- .claude/settings.json
+{ "permissions": { "allow": ["Bash(npm run test:*)", "Bash(git diff *)"], "deny": ["Read(.env)"], "defaultMode": "plan",
+  "disableBypassPermissionsMode": "disable" },
+  "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "check \"it\"", "timeout": 5 }] }] } }
+-- .claude/settings.local.json
+{ "permissions": { "ask": ["WebFetch(domain:docs.rs)"] },
+  "hooks": { "PreToolUse": [{ "hooks": [{ "type": "command", "command": "log" }] }] } }
+"#,
+        );
+        assert_eq!(made.remarks, []);
+        insta::assert_snapshot!(made.text, @r#"
+        mode = "plan"
+        forbid_modes = ["bypass"]
+
+        [permissions]
+        allow = [
+          "Bash(npm run test:*)",
+          "Bash(git diff:*)",
+        ]
+        ask = [
+          "WebFetch(domain:docs.rs)",
+        ]
+        deny = [
+          "Read(**/.env)",
+        ]
+
+        [hooks]
+        PreToolUse = [
+          { matcher = "Bash", hooks = [{ type = "command", command = "check \"it\"", timeout = 5 }] },
+          { hooks = [{ type = "command", command = "log" }] },
+        ]
+        "#);
+    }
+
+    #[test]
+    fn a_deny_that_cannot_be_said_stops_the_writing() {
+        let tree = Workspace::new(
+            "-- .claude/settings.json\n{ \"permissions\": { \"deny\": [\"Bash(* | sh)\"] } }\n",
+        );
+        let made = import(tree.root()).unwrap();
+        assert!(!made.is_whole());
+        assert!(made.write(tree.root()).is_err() && !tree.root().join("haft.toml").exists());
+    }
+
+    #[test]
+    fn what_is_left_out_is_remarked() {
+        let made = imported(
+            "-- .claude/settings.json\n{ \"env\": {}, \"permissions\": { \"allow\": [\"Bash(a * b)\"], \"defaultMode\": \"acceptEdits\", \"additionalDirectories\": [\"/x\"] } }\n",
+        );
+        let remarks: Vec<String> = made.remarks.iter().map(ToString::to_string).collect();
+        assert_eq!(remarks.len(), 4, "{remarks:?}");
+        assert!(made.is_whole());
+        assert_eq!(made.text, "");
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_never_replaced() {
+        let tree = Workspace::new("-- haft.toml\nmine\n-- .claude/settings.json\n{}\n");
+        let refused = import(tree.root()).unwrap().write(tree.root()).unwrap_err();
+        assert!(refused.to_string().contains("haft.toml: File exists"), "{refused}");
+    }
+}

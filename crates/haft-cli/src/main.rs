@@ -8,6 +8,7 @@
 mod cli; //       what can be typed
 mod exit; //      what the exit code says
 mod settings; //  what the settings files say
+mod hooks; //     the hooks in them
 mod place; //     where: directory, workspace, home, state
 mod secrets; //   what must not be shown
 mod kept; //      files of the state directory

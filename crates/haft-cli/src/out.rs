@@ -82,11 +82,17 @@ impl Out {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
     is_verbose: bool,
+    is_quiet: bool,
 }
 
 impl Talk {
     pub(crate) fn new(verbose: bool) -> Talk {
-        Talk { is_verbose: verbose }
+        Talk { is_verbose: verbose, is_quiet: false }
+    }
+
+    /// Says nothing but errors.
+    pub(crate) fn quiet(self, quiet: bool) -> Talk {
+        Talk { is_verbose: self.is_verbose && !quiet, is_quiet: quiet }
     }
 
     pub(crate) fn is_verbose(self) -> bool {
@@ -97,6 +103,15 @@ impl Talk {
     pub(crate) fn detail(self, words: impl FnOnce() -> String) {
         if self.is_verbose {
             write_line(&words());
+        }
+    }
+}
+
+impl Talk {
+    /// Something that a person should know, unless they asked for less.
+    pub(crate) fn remark(self, words: impl FnOnce() -> String) {
+        if !self.is_quiet {
+            complain(&words());
         }
     }
 }

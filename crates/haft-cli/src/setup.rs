@@ -8,6 +8,7 @@ use haft_engine::{
     result::FileStore,
     session::Memory,
 };
+use haft_redact::Redactor;
 use haft_shell::sandbox::{Confinement, Level};
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
@@ -16,6 +17,7 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
+    hooks,
     keep::SettingsFile,
     memory,
     out::{self, Talk},
@@ -40,7 +42,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
-        let talk = Talk::new(options.verbose && !options.quiet);
+        let talk = Talk::new(options.verbose).quiet(options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
         let brought = trust::look(&place.workspace);
         let documents =
@@ -85,7 +87,8 @@ impl Setup {
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
-        build(self.with_person(builder))
+        let hooks = hooks::config(&self.settings.hooks);
+        build(hooks::add(self.with_person(builder), hooks, self.redactor()))
     }
 
     fn with_person(&self, builder: EngineBuilder) -> EngineBuilder {
@@ -136,12 +139,14 @@ impl Setup {
     }
 
     fn hiding_secrets(&self, builder: EngineBuilder) -> EngineBuilder {
+        let Some(redactor) = self.redactor() else { return builder };
+        let off_for = self.settings.secrets.off_for.clone();
+        builder.redactor(redactor).settings(|figures| figures.unredacted = off_for)
+    }
+
+    fn redactor(&self) -> Option<Arc<Redactor>> {
         let secrets = &self.settings.secrets;
-        if !secrets.redact.unwrap_or(true) {
-            return builder;
-        }
-        let off_for = secrets.off_for.clone();
-        builder.redactor(Arc::new(redactor(secrets))).settings(|figures| figures.unredacted = off_for)
+        secrets.redact.unwrap_or(true).then(|| Arc::new(redactor(secrets)))
     }
 
     fn bash_options(&self) -> haft_tools::BashOptions {

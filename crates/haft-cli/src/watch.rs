@@ -21,6 +21,7 @@ use tokio::{
 use crate::{
     draw::{self, plain},
     exit::{self, Exit},
+    hooks,
     out::Talk,
 };
 
@@ -46,10 +47,12 @@ pub(crate) enum Calls {
 /// Runs calls to their end and hands over every event as it happens.
 pub(crate) async fn run(
     session: &Session,
+    talk: Talk,
     calls: Calls,
     mut on_event: impl FnMut(&Event) -> anyhow::Result<()>,
 ) -> anyhow::Result<Watched> {
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
+    let greeting = unless_pressed(&mut signals, hooks::start(session, talk)).await;
     let mut turn = session.live_turn();
     let mut coming = begin(&mut turn, calls);
     let mut interrupted = false;
@@ -78,7 +81,9 @@ pub(crate) async fn run(
             }
         }
     }
-    let results = turn.results().await;
+    let mut results = turn.results().await;
+    hooks::greet(greeting, &mut results);
+    unless_pressed(&mut signals, hooks::end(session, talk)).await;
     // This process goes, and nobody could look at what goes on after it.
     session.end().await;
     Ok(Watched { results, interrupted })
@@ -97,6 +102,15 @@ fn begin(turn: &mut LiveTurn, calls: Calls) -> Option<Receiver<anyhow::Result<Ca
 
 async fn next(coming: &mut Option<Receiver<anyhow::Result<Call>>>) -> Option<anyhow::Result<Call>> {
     coming.as_mut()?.recv().await
+}
+
+/// What is no call cannot be stopped gently: Ctrl-C leaves at once.
+async fn unless_pressed<T>(signals: &mut Signal, work: impl Future<Output = T>) -> T {
+    tokio::select! {
+        biased;
+        () = pressed(signals) => exit::now(Exit::Interrupted),
+        done = work => done,
+    }
 }
 
 async fn pressed(signals: &mut Signal) {
@@ -122,6 +136,7 @@ impl Teller<'_> {
                 let view = view.map_or_else(|| tool.clone(), |view| draw::view(&view));
                 plain(format!("{call}  {view}: {effects}; {}", decision.reason()))
             }),
+            Event::HookSaid { said, .. } => hooks::tell(self.talk, said),
             Event::Progress { call, progress } => {
                 self.talk.detail(|| plain(format!("{call}  {}", progress.label)))
             }

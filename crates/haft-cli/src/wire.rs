@@ -70,6 +70,7 @@ pub(crate) fn event(event: &Event) -> Value {
             "tool": tool,
             "decision": self::decision(decision),
         }),
+        Event::HookSaid { call, said } => json!({ "type": "hook", "call": call, "said": said }),
         Event::Progress { call, progress } => {
             json!({ "type": "progress", "call": call, "progress": progress })
         }

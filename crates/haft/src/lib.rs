@@ -8,6 +8,8 @@
 #![doc = include_str!("../../../README.md")]
 
 pub use haft_engine as engine;
+#[cfg(feature = "hooks")]
+pub use haft_hooks as hooks;
 #[cfg(feature = "mcp")]
 pub use haft_mcp as mcp;
 #[cfg(feature = "model")]

@@ -8,10 +8,10 @@ use std::{
 use anyhow::{Result, anyhow};
 use haft_engine::{
     Call, Engine, SessionOptions,
-    policy::{CallFacts, Origin, Rules, Written},
+    policy::{CallFacts, Origin, Rules, Said, Written},
     result::{FileStore, ToolResult},
     session::Explanation,
-    turn::{Before, Hook},
+    turn::Hook,
 };
 use haft_tool::{BoxFuture, SharedTool};
 use serde::Deserialize;
@@ -108,8 +108,8 @@ fn parsed(rules: &Value) -> Result<Rules> {
 struct Interloper(Meanwhile);
 
 impl Hook for Interloper {
-    fn before<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, Vec<Said>> {
         (self.0)(call.tool);
-        Box::pin(std::future::ready(Before::Continue))
+        Box::pin(std::future::ready(Vec::new()))
     }
 }

@@ -7,13 +7,15 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-redact", &[]),
     ("haft-engine", &["haft-tool", "haft-schema", "haft-redact"]),
     ("haft-shell", &["haft-tool"]),
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
+    // The tools are for its tests.
+    ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-engine"]),
     (
@@ -25,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "haft-engine",
             "haft-shell",
             "haft-tools",
+            "haft-hooks",
             "haft-model",
             "haft-mcp",
         ],
@@ -38,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "haft-engine",
             "haft-shell",
             "haft-tools",
+            "haft-hooks",
             "haft-model",
             "haft-mcp",
             "haft",

@@ -70,14 +70,16 @@ fn is_below(path: &str, module: &str) -> bool {
 /// A tool and an engine cannot know which model or door a call came through. Tests may: they play the model.
 pub(super) fn wire_words(tree: &Tree) -> Vec<Violation> {
     let knows = |source: &&Source| {
-        ["crates/haft-model/", "crates/haft-mcp/"].iter().any(|one| source.file.starts_with(one))
+        let crates = ["crates/haft-model/", "crates/haft-mcp/", "crates/haft-hooks/"];
+        crates.iter().any(|one| source.file.starts_with(one))
     };
     let product = tree.below("crates/").filter(|source| !knows(source) && !source.is_test());
     let mut found = Vec::new();
     for source in product.filter(|source| source.file.contains("/src/")) {
         let text = without_comments(&source.text);
         for word in WIRE_WORDS {
-            let problem = format!("`{word}` is JSON of a wire, which only haft-model and haft-mcp know");
+            let problem =
+                format!("`{word}` is JSON of a wire, which only haft-model, haft-mcp and haft-hooks know");
             found.extend(at(source, &lines_with(without_tests(&text), word), &problem));
         }
     }
@@ -198,7 +200,7 @@ mod tests {
                 ("crates/haft-cli/tests/it/turn.rs", text),
             ])),
             &[
-                "crates/haft-engine/src/turn/call.rs:2: `tool_calls` is JSON of a wire, which only haft-model and haft-mcp know",
+                "crates/haft-engine/src/turn/call.rs:2: `tool_calls` is JSON of a wire, which only haft-model, haft-mcp and haft-hooks know",
             ],
         );
     }

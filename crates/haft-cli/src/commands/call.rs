@@ -80,7 +80,7 @@ async fn make(
     let pool = session.pool();
     let teller = Teller { talk: setup.talk, pool: &pool };
     let mut decision = None;
-    let watched = watch::run(session, Calls::All(vec![call]), |event| {
+    let watched = watch::run(session, setup.talk, Calls::All(vec![call]), |event| {
         if let Event::Started { decision: made, .. } | Event::Refused { decision: made, .. } = event {
             decision = Some(made.clone());
         }

@@ -6,9 +6,10 @@ use serde_json::json;
 use crate::{
     cli::Options,
     exit::Exit,
+    hooks,
     out::Out,
     place::Place,
-    settings::{McpServer, expand},
+    settings::{McpServer, Settings, expand},
     trust::{self, Brought, revealed_line},
 };
 
@@ -20,6 +21,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let place = Place::find(options.cwd.as_deref())?;
     let (support, level) = (Support::here(), Confinement::at(place.cwd).trial());
     let brought = trust::look(&place.workspace);
+    let documents = if brought.counts(options.trust)? { brought.documents()? } else { Vec::new() };
+    let hooks = hooks::config(&Settings::read(options.config.as_deref(), &documents)?.hooks);
     let mut out = Out::stdout();
     if options.json {
         let sandbox = json!({
@@ -31,11 +34,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
             "proc": support.processes,
         });
         let trust = brought.standing.word();
-        out.json(&json!({ "sandbox": sandbox, "trust": trust, "servers": servers_json(&brought) }))?;
+        let (servers, hooks) = (servers_json(&brought), hooks::listed(&hooks));
+        out.json(&json!({ "sandbox": sandbox, "trust": trust, "servers": servers, "hooks": hooks }))?;
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
         out.text(&trust_lines(&brought))?;
+        for line in hooks::lines(&hooks) {
+            out.lines(&format!("hook     {line}"))?;
+        }
     }
     out.flush()?;
     Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })

@@ -73,7 +73,7 @@ fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
     let watched = in_runtime(async {
         let pool = session.pool();
         let teller = Teller { talk: setup.talk, pool: &pool };
-        watch::run(&session, Calls::All(calls), |event| {
+        watch::run(&session, setup.talk, Calls::All(calls), |event| {
             teller.tell(event);
             Ok(())
         })
@@ -107,7 +107,7 @@ async fn watch_stream(
     let pool = session.pool();
     let teller = Teller { talk: setup.talk, pool: &pool };
     let (calls, dialect) = read_aside(input, args.dialect);
-    let watched = watch::run(session, Calls::Coming(calls), |event| {
+    let watched = watch::run(session, setup.talk, Calls::Coming(calls), |event| {
         teller.tell(event);
         out.json(&wire::event(event))?;
         // At once: whoever waits for a result should not wait for the buffer.

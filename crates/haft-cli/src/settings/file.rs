@@ -21,7 +21,12 @@ use super::{
     Bash, Level, Limits, Note, Sandbox, Secrets, Settings, Web,
     keys::{Step, step},
 };
-use crate::{draw::plain_line, exit::usage, place};
+use crate::{
+    draw::plain_line,
+    exit::usage,
+    hooks::{self, WrittenHooks},
+    place,
+};
 
 /// A file's name and text, read once: what was judged is what is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +49,7 @@ struct InFile {
     sandbox: WrittenSandbox,
     web: Web,
     secrets: Secrets,
-    hooks: Option<serde_json::Map<String, serde_json::Value>>,
+    hooks: WrittenHooks,
 }
 
 #[derive(Deserialize, Default)]
@@ -162,6 +167,7 @@ impl<'a> File<'a> {
         let rules = self.all_rules(table.get_ref(), level)?;
         self.check_level(table.get_ref(), level)?;
         let written = InFile::deserialize(Deserializer::from(table)).map_err(|err| self.refuse(&err))?;
+        let hooks = hooks::read(written.hooks).map_err(|(span, what)| self.wrong(span, what))?;
         Ok(Settings {
             mode: written.mode.map(|mode| self.mode(mode)).transpose()?,
             forbid_modes: written
@@ -179,7 +185,7 @@ impl<'a> File<'a> {
             bash: written.bash,
             web: written.web,
             secrets: written.secrets,
-            hooks: written.hooks.map(Into::into).into_iter().collect(),
+            hooks: hooks.into_iter().collect(),
             ..Settings::default()
         })
     }

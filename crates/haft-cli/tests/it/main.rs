@@ -15,6 +15,7 @@ mod tools; //     the listing
 mod explain; //   decisions without calls
 mod redact; //    secrets, taken out
 mod settings; //  files and options
+mod hooks; //     programs before and after calls
 mod trust; //     what a workspace brings
 mod import; //    settings of another tool
 mod pin; //       tools of servers that changed

@@ -43,7 +43,7 @@ impl<'a> Question<'a> {
 
 impl Serialize for Question<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let CallFacts { session, mode, call, tool, input, effects, decision } = self.call;
+        let CallFacts { session, mode, call, tool, input, effects, decision, aliases: _ } = self.call;
         let mut fields = serializer.serialize_struct("Question", 11)?;
         fields.serialize_field("session", &session.id)?;
         fields.serialize_field("call", call)?;

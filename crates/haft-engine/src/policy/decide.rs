@@ -222,11 +222,14 @@ impl Policy {
 
     /// The last stage: everything is covered, or the first part that is not gets asked.
     fn coverage(&self, request: &Request<'_>, survey: &Survey) -> Finding {
+        if let Some(rule) = survey.doubt.filter(|_| request.effects.is_unknown()) {
+            return Finding::ask(Cause::Doubt(rule), Part::Whole);
+        }
         if request.external {
             return Finding::ask(Cause::External, Part::Whole);
         }
         if request.effects.is_unknown() {
-            return Finding::ask(survey.doubt.map_or(Cause::Unknown, Cause::Doubt), Part::Whole);
+            return Finding::ask(Cause::Unknown, Part::Whole);
         }
         if let Some((cause, part)) = survey.uncovered {
             return Finding::ask(cause, part);

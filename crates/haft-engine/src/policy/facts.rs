@@ -16,6 +16,8 @@ pub struct CallFacts<'a> {
     pub call: &'a CallId,
     /// The tool's name in the pool.
     pub tool: &'a str,
+    /// Its other names.
+    pub aliases: &'a [&'a str],
     /// The input, checked and with absolute paths.
     pub input: &'a Value,
     /// What it is going to do, or did.

@@ -2,7 +2,8 @@
 //!
 //! [`Policy::compile`] turns rule texts into matchers once; [`Policy::decide`] answers for one call with
 //! *allow*, *ask* or *deny* and a [`Trace`] that says why; [`settle`] gives out the [`Permit`] without which nothing runs,
-//! or leaves the question open for [`ask`], which asks a [`Classifier`] in mode `auto`, and then the person. Deciding is pure: no I/O, no clock, no environment.
+//! or leaves the question open; [`hear`] is what hooks make of that, and [`ask`] asks a [`Classifier`] in mode `auto`, and then
+//! the person. Deciding is pure: no I/O, no clock, no environment.
 //! What a path really is after links stands in [`PathEffect::target`](haft_tool::PathEffect::target) already.
 //!
 //! ```
@@ -71,7 +72,7 @@
 //! and in mode `accept-edits` a reversible write inside the workspace. They never cover a tool of a server
 //! ([`Request::external`]): what it says of itself can get it refused, not permitted.
 //!
-//! Not here: layers of settings, hooks, trust. They stand before and after these stages.
+//! Not here: where rules come from, trust, and how hooks are asked. They stand before and after these stages.
 
 mod mode; //       how much is asked
 mod written; //    rules as people write them
@@ -81,6 +82,7 @@ mod examples; //   what a rule must and must not cover
 mod rules; //      all rules, compiled
 mod decide; //     the order above
 mod trace; //      why
+mod said; //       what hooks say
 mod permit; //     the proof
 mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
@@ -108,9 +110,10 @@ pub use facts::CallFacts;
 pub use grants::Grants;
 pub use lint::{Remark, RemarkKind, lint};
 pub use mode::{Mode, UnknownMode};
-pub use permit::{Permit, Refused, Settled, Warrant, settle};
+pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};
 pub use rules::{Bases, Flaw, Policy, RuleError};
+pub use said::{Said, changed_input, strictest};
 pub use suggest::narrowest_rules;
 pub use trace::{Step, Trace};
 pub use written::{Circumstances, Layer, Origin, Rules, Written};

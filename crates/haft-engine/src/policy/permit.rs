@@ -3,13 +3,15 @@
 //! Only this module makes a [`Permit`], so nothing that wants one can run unpermitted. Where the policy says *ask*, the
 //! session's [`Grants`] are looked at; what is open then is for hooks, a classifier and a person to say.
 
-use haft_tool::Fault;
+use haft_tool::{Fault, Refusal};
 use serde_json::Value;
 
 use super::{
     decide::{Decision, Request, Verdict},
     grants::Grants,
+    mode::Mode,
     rules::Policy,
+    said::{Said, strictest},
 };
 
 /// Proof that one call may run. Cannot be made or copied elsewhere: whoever runs the call uses it up.
@@ -33,6 +35,8 @@ pub enum Warrant {
     Always,
     /// A person's, given for the same call before.
     Granted,
+    /// A hook's, where nothing but a rule for it was missing.
+    Hook,
     /// A classifier's, in mode `auto`.
     Classifier,
 }
@@ -51,6 +55,13 @@ impl Permit {
     pub fn warrant(&self) -> Warrant {
         self.warrant
     }
+
+    /// The same permit with what hooks said while somebody was asked. If the yes came from one of them, it says so.
+    pub(crate) fn after_hooks(self, said: &[Said], granted: Option<&Said>) -> Permit {
+        let decided = granted.map(|by| (by, Verdict::Allow, None));
+        let warrant = if granted.is_some() { Warrant::Hook } else { self.warrant };
+        Permit { decision: self.decision.heard(said, decided), warrant }
+    }
 }
 
 /// A call that may not run.
@@ -60,6 +71,16 @@ pub struct Refused {
     pub decision: Decision,
     /// What the model is told.
     pub fault: Fault,
+}
+
+impl Refused {
+    /// The same refusal with what hooks said while somebody was asked. If the no came from one of them, it says so.
+    pub(crate) fn after_hooks(self, said: &[Said], refused: Option<&Said>, request: &Request<'_>) -> Refused {
+        let decided = refused.map(|by| (by, Verdict::Deny, Some(Refusal::Hook)));
+        let decision = self.decision.heard(said, decided);
+        let fault = if refused.is_some() { decision.fault(request) } else { self.fault };
+        Refused { decision, fault }
+    }
 }
 
 /// What can be said about a call without asking anybody.
@@ -87,4 +108,37 @@ pub fn settle(policy: &Policy, grants: &Grants, input: &Value, request: &Request
         }
         Verdict::Ask => Settled::Open(decision),
     }
+}
+
+/// What hooks make of what the rules have settled. They may tighten it. They loosen nothing but a question that stands
+/// because nothing covers the call, and nobody hears what they say of a refusal. Pure, like all deciding.
+pub fn hear(settled: Settled, said: &[Said], request: &Request<'_>) -> Settled {
+    if said.is_empty() {
+        return settled;
+    }
+    let (decision, warrant) = match settled {
+        Settled::Refused(refused) => return Settled::Refused(refused),
+        Settled::Permitted(Permit { decision, warrant }) => (decision, Some(warrant)),
+        Settled::Open(decision) => (decision, None),
+    };
+    let decided = strictest(said).and_then(|by| Some((by, by.verdict?)));
+    match (decided, warrant) {
+        (Some((by, Verdict::Deny)), _) => refuse(decision, said, by, Refusal::Hook, request),
+        (Some((by, Verdict::Ask)), _) if request.mode == Mode::DontAsk => {
+            refuse(decision, said, by, Refusal::Mode, request)
+        }
+        (Some((by, Verdict::Ask)), _) => Settled::Open(decision.heard(said, Some((by, Verdict::Ask, None)))),
+        (Some((by, Verdict::Allow)), None) if decision.is_uncovered() => {
+            let decision = decision.heard(said, Some((by, Verdict::Allow, None)));
+            Settled::Permitted(Permit { decision, warrant: Warrant::Hook })
+        }
+        (_, Some(warrant)) => Settled::Permitted(Permit { decision: decision.heard(said, None), warrant }),
+        (_, None) => Settled::Open(decision.heard(said, None)),
+    }
+}
+
+fn refuse(decision: Decision, said: &[Said], by: &Said, refusal: Refusal, request: &Request<'_>) -> Settled {
+    let decision = decision.heard(said, Some((by, Verdict::Deny, Some(refusal))));
+    let fault = decision.fault(request);
+    Settled::Refused(Box::new(Refused { decision, fault }))
 }

@@ -10,6 +10,7 @@ use super::{
     mode::Mode,
     protected::does_not_show,
     rules::{FIRM, Hits, Listed, Policy, Ranks, RuleId, Table, bit},
+    said::Said,
     suggest,
     written::{Layer, Origin},
 };
@@ -17,7 +18,8 @@ use super::{
 /// What decided, what would have decided otherwise, and what was looked at before.
 ///
 /// It owns what it speaks of, so that it can go to a journal. As JSON it has `verdict`, `class`, `reason`, and where they
-/// apply `rule` (`text`, `origin`, `layer`, `reason`), `part`, `otherwise`, then `layers` and `steps`.
+/// apply `rule` (`text`, `origin`, `layer`, `reason`), `part`, `otherwise`, then `layers`, `steps` and, if hooks
+/// spoke, `hooks`.
 #[derive(Debug, Clone)]
 pub struct Trace {
     table: Arc<Table>,
@@ -30,6 +32,15 @@ pub struct Trace {
     decided: Told,
     otherwise: Option<Told>,
     cascade: Cascade,
+    /// Boxed, because it is rare.
+    heard: Option<Box<Heard>>,
+}
+
+/// What hooks said, and which of them decided.
+#[derive(Debug, Clone, Default)]
+struct Heard {
+    said: Vec<Said>,
+    decided: Option<Said>,
 }
 
 /// A finding with the part that it speaks of, in words.
@@ -69,6 +80,7 @@ impl Decision {
             decided: tell(decided),
             otherwise: otherwise.map(tell),
             cascade,
+            heard: None,
         };
         let refusal = (verdict == Verdict::Deny).then_some(match decided.cause {
             Cause::Role => Refusal::Role,
@@ -78,6 +90,27 @@ impl Decision {
             _ => Refusal::Mode,
         });
         Decision { verdict, refusal, trace }
+    }
+
+    /// The same, with what hooks said of it. `decided` is the word that counts, if one does, and what it makes of it.
+    pub(super) fn heard(
+        mut self,
+        said: &[Said],
+        decided: Option<(&Said, Verdict, Option<Refusal>)>,
+    ) -> Decision {
+        let heard = self.trace.heard.get_or_insert_default();
+        heard.said = said.to_vec();
+        if let Some((by, verdict, refusal)) = decided {
+            heard.decided = Some(by.clone());
+            (self.verdict, self.refusal, self.trace.verdict) = (verdict, refusal, verdict);
+        }
+        self
+    }
+
+    /// Whether a hook may answer the question with yes: nothing covers the call, and all of it is understood.
+    pub fn is_uncovered(&self) -> bool {
+        let is_unknown = self.trace.decided.finding.cause == Cause::Unknown;
+        self.trace.is_uncovered() && (!is_unknown || self.trace.doubts.is_empty())
     }
 
     /// One line: the verdict and what decided it.
@@ -91,6 +124,7 @@ impl Decision {
         let because = self.trace.because();
         let why = self.trace.rule_reason().map_or_else(String::new, said_beside);
         let (refusal, first, second) = match (self.refusal, self.trace.decided.finding.cause) {
+            (Some(Refusal::Hook), _) => (Refusal::Hook, format!("Refused: {because}."), HOOK),
             (Some(Refusal::Role), _) => {
                 (Refusal::Role, format!("Not permitted to this caller: {because}."), ELSEWHERE)
             }
@@ -114,6 +148,9 @@ impl Decision {
                 ),
                 "",
             ),
+            (None, _) if self.trace.is_decided_by_a_hook() => {
+                (Refusal::NobodyThere, format!("Nobody is there to be asked, but {because}."), HOOK)
+            }
             (None, _) => (
                 Refusal::NobodyThere,
                 format!("Nobody is there to be asked, and this must be asked: {because}.{why}"),
@@ -154,6 +191,8 @@ fn said_beside(reason: &str) -> String {
 const ELSEWHERE: &str =
     "Do not try to reach the same in another way: go on without it, or tell the user what you need and why.";
 const ABSOLUTE: &str = "Write the path from the root; if it was, this is a mistake in haft or in the tool.";
+const HOOK: &str =
+    "Do what it says, or go on without this call; do not try to reach the same in another way.";
 const PLAN: &str = "Read, search and plan; the change can be made once plan mode has ended.";
 
 impl Trace {
@@ -184,7 +223,7 @@ impl Trace {
     }
 
     /// Whether it is asked only because nothing covers the call: a rule that does would let it run, a classifier may say
-    /// so. Not where a rule asks, where something is protected, or where what is not known may be what a rule is about.
+    /// so. Not where a rule or a hook asks, where something is protected, or where what is not known may be what a rule is about.
     pub fn is_uncovered(&self) -> bool {
         let cause = self.decided.finding.cause;
         let uncovered = matches!(
@@ -196,7 +235,8 @@ impl Trace {
                 | Cause::External
                 | Cause::Unknown
         );
-        self.verdict == Verdict::Ask && (uncovered || cause == Cause::Irreversible)
+        let uncovered = uncovered || cause == Cause::Irreversible;
+        self.verdict == Verdict::Ask && uncovered && !self.is_decided_by_a_hook()
     }
 
     fn listed(&self) -> Option<&Listed> {
@@ -227,6 +267,15 @@ impl Trace {
         self.decided.part.as_deref()
     }
 
+    /// What hooks said of the call, before it and while somebody was asked.
+    pub fn hooks(&self) -> &[Said] {
+        self.heard.as_ref().map_or(&[], |heard| &heard.said)
+    }
+
+    fn is_decided_by_a_hook(&self) -> bool {
+        self.heard.as_ref().is_some_and(|heard| heard.decided.is_some())
+    }
+
     /// One line: the verdict and what decided it.
     pub fn reason(&self) -> String {
         format!("{}: {}", self.verdict, self.because())
@@ -244,7 +293,10 @@ impl Trace {
         let mut steps: Vec<Step> =
             (0..last).map(|stage| Step { stage: STAGES[stage], outcome: self.passed(stage) }).collect();
         steps.push(Step { stage: STAGES[last], outcome: self.words(&self.decided) });
-        if self.verdict != self.decided.finding.verdict {
+        let hooks = self.hooks().iter().filter(|said| said.verdict.is_some());
+        steps.extend(hooks.map(|said| Step { stage: "hooks", outcome: said.words() }));
+        let asked = if self.is_decided_by_a_hook() { self.verdict } else { self.decided.finding.verdict };
+        if self.verdict != asked {
             steps.push(Step { stage: "dont-ask mode", outcome: "what would be asked is denied".to_owned() });
         }
         steps
@@ -269,7 +321,10 @@ impl Trace {
     }
 
     fn because(&self) -> String {
-        self.words(&self.decided)
+        match self.heard.as_ref().and_then(|heard| heard.decided.as_ref()) {
+            Some(said) => said.words(),
+            None => self.words(&self.decided),
+        }
     }
 
     fn words(&self, told: &Told) -> String {
@@ -492,7 +547,7 @@ impl Serialize for Trace {
             layer: rule.layer.to_string(),
             reason: rule.reason.as_deref(),
         });
-        let mut fields = serializer.serialize_struct("Trace", 8)?;
+        let mut fields = serializer.serialize_struct("Trace", 9)?;
         fields.serialize_field("verdict", &self.verdict)?;
         fields.serialize_field("class", &self.class)?;
         fields.serialize_field("reason", &self.reason())?;
@@ -501,6 +556,10 @@ impl Serialize for Trace {
         fields.serialize_field("otherwise", &self.otherwise())?;
         fields.serialize_field("layers", &self.layers())?;
         fields.serialize_field("steps", &self.steps())?;
+        match self.hooks() {
+            [] => fields.skip_field("hooks")?,
+            said => fields.serialize_field("hooks", said)?,
+        }
         fields.end()
     }
 }

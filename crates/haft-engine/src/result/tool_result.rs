@@ -7,6 +7,8 @@ use haft_tool::{Action, Block, CallId, FaultKind, Refusal, View};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::policy::Said;
+
 /// The result of one call. Every call gets exactly one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
@@ -63,6 +65,9 @@ pub struct Meta {
     /// Where the tool came from: `builtin`, `mcp:github`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub source: Arc<str>,
+    /// What hooks said of the call, in this order: before it, while somebody was asked, after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Said>,
     /// What the tool noted itself.
     #[serde(flatten)]
     pub notes: Map<String, Value>,
@@ -84,6 +89,11 @@ impl ToolResult {
     /// Whether the model is told that it did not work.
     pub fn is_error(&self) -> bool {
         self.fault.is_some()
+    }
+
+    /// Why a hook stops the turn with this call, if one does. The agent should not go on then.
+    pub fn stops_turn(&self) -> Option<&str> {
+        self.meta.hooks.iter().find_map(|said| said.stop.as_deref())
     }
 
     /// All text that the model reads, block after block.

@@ -15,6 +15,7 @@ mod grant; //     what a call's processes may touch
 mod tasks; //     what goes on after its call
 mod host; //      what stands behind a running call
 mod memory; //    what it knows from one turn to the next
+mod occasions; // what happens besides calls, for hooks to hear
 mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
 

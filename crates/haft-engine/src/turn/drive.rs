@@ -6,12 +6,12 @@
 use std::{collections::VecDeque, task::Poll};
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use haft_tool::{BoxFuture, Fault};
+use haft_tool::{BoxFuture, Effects, Fault};
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
     Call, Events, Interrupt, Scheduler,
-    pipeline::{self, CallCx, Ended, Prepared},
+    pipeline::{self, CallCx, Ended, Prepared, Walked},
     scheduler::CallIndex,
 };
 use crate::{
@@ -49,6 +49,7 @@ pub(crate) async fn drive(
     let mut locating: Option<JoinHandle<Vec<Located>>> = None;
     let interrupted = interrupt.triggered();
     tokio::pin!(interrupted);
+    let mut was_interrupted = false;
 
     loop {
         if locating.is_none() {
@@ -59,8 +60,8 @@ pub(crate) async fn drive(
             // Most calls that need nothing from outside end at their first poll, and need no place among the running.
             let mut call = perform(cx, slot, work);
             match futures::poll!(&mut call) {
-                Poll::Ready((slot, ended)) => {
-                    turn.end(slot, ended);
+                Poll::Ready((slot, walked)) => {
+                    turn.take(slot, walked);
                     at_once = true;
                 }
                 Poll::Pending => running.get_or_insert_default().push(call),
@@ -74,15 +75,16 @@ pub(crate) async fn drive(
         }
         tokio::select! {
             biased;
-            () = &mut interrupted, if !turn.stopped => {
+            () = &mut interrupted, if !was_interrupted => {
+                was_interrupted = true;
                 while let Some(Ok(call)) = live.as_mut().map(UnboundedReceiver::try_recv) {
                     turn.arrive(call);
                 }
                 live = None;
                 locating = None;
-                turn.stop();
+                turn.stop(INTERRUPTED);
             }
-            Some((slot, ended)) = next_end(&mut running), if is_any(&running) => turn.end(slot, ended),
+            Some((slot, walked)) = next_end(&mut running), if is_any(&running) => turn.take(slot, walked),
             call = next_call(&mut live), if live.is_some() => match call {
                 Some(call) => turn.arrive(call),
                 None => {
@@ -105,18 +107,20 @@ pub(crate) async fn drive(
 fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> Running<'t> {
     match work {
         Work::Run(prepared) => Box::pin(async move { (slot, pipeline::run(cx, prepared).await) }),
-        Work::Refuse(result) => Box::pin(async move { (slot, pipeline::refuse(cx, result).await) }),
+        Work::Refuse(result) => {
+            Box::pin(async move { (slot, Walked::Ended(pipeline::refuse(cx, result).await)) })
+        }
     }
 }
 
 /// A call that goes on.
-type Running<'t> = BoxFuture<'t, (usize, Ended)>;
+type Running<'t> = BoxFuture<'t, (usize, Walked<'t>)>;
 
 fn is_any(running: &Option<FuturesUnordered<Running<'_>>>) -> bool {
     running.as_ref().is_some_and(|running| !running.is_empty())
 }
 
-async fn next_end(running: &mut Option<FuturesUnordered<Running<'_>>>) -> Option<(usize, Ended)> {
+async fn next_end<'t>(running: &mut Option<FuturesUnordered<Running<'t>>>) -> Option<(usize, Walked<'t>)> {
     running.as_mut()?.next().await
 }
 
@@ -131,6 +135,8 @@ async fn finished(locating: &mut Option<JoinHandle<Vec<Located>>>) -> Vec<Locate
         None => std::future::pending().await,
     }
 }
+
+const INTERRUPTED: &str = "the turn was interrupted before this call started; nothing was done";
 
 /// Something to be done for a call.
 enum Work<'t> {
@@ -152,9 +158,12 @@ struct Turn<'t> {
     refused: VecDeque<(usize, Box<ToolResult>)>,
     /// The slot of each call that the scheduler knows.
     scheduled: Vec<usize>,
+    /// What each of these touches, for calls that come to touch something else. Kept only where hooks may make them.
+    footprints: Vec<Effects>,
     /// The changes of so many calls are applied.
     applied: usize,
-    stopped: bool,
+    /// Why nothing starts any more.
+    stopped: Option<String>,
 }
 
 #[derive(Default)]
@@ -175,19 +184,27 @@ impl<'t> Turn<'t> {
             batch: Vec::new(),
             refused: VecDeque::new(),
             scheduled: Vec::new(),
+            footprints: Vec::new(),
             applied: 0,
-            stopped: false,
+            stopped: None,
         }
     }
 
     fn arrive(&mut self, call: Call) {
-        self.incoming.push_back(call);
+        match &self.stopped {
+            None => self.incoming.push_back(call),
+            Some(why) => {
+                let fault = Fault::cancelled(why.as_str());
+                let slot = self.open_slot();
+                self.refuse(slot, refused(call.id, call.name, &fault));
+            }
+        }
     }
 
     /// Understands what has arrived, up to a call that may change what the following ones mean. Returns a job if
     /// paths must be looked up first.
     fn prepare(&mut self) -> Option<JoinHandle<Vec<Located>>> {
-        while !self.stopped && !self.scheduler.is_alone_pending() && !self.batch_runs_alone() {
+        while self.stopped.is_none() && !self.scheduler.is_alone_pending() && !self.batch_runs_alone() {
             let Some(call) = self.incoming.pop_front() else { break };
             let slot = self.open_slot();
             match pipeline::prepare(self.cx, call) {
@@ -232,8 +249,34 @@ impl<'t> Turn<'t> {
 
     fn push(&mut self, slot: usize, prepared: Box<Prepared<'t>>) {
         let index = self.scheduler.push(&prepared.effects);
+        if !self.cx.session.engine().hooks().is_empty() {
+            self.footprints.push(prepared.effects.clone());
+        }
         self.scheduled.push(slot);
         self.slots[slot].scheduled_as = Some(index);
+        self.slots[slot].waiting = Some(prepared);
+    }
+
+    /// A call that has ended, or comes back with another input.
+    fn take(&mut self, slot: usize, walked: Walked<'t>) {
+        match walked {
+            Walked::Ended(ended) => self.end(slot, ended),
+            Walked::Changed(prepared) => match &self.stopped {
+                None => self.push_again(slot, prepared),
+                Some(why) => {
+                    let fault = Fault::cancelled(why.as_str());
+                    self.refuse(slot, prepared.refused(&fault));
+                }
+            },
+        }
+    }
+
+    /// Back into the books at its place in the model's order: it must not race what it touches now.
+    fn push_again(&mut self, slot: usize, prepared: Box<Prepared<'t>>) {
+        let Some(index) = self.slots[slot].scheduled_as else { return };
+        let (effects, footprints) = (&prepared.effects, &self.footprints);
+        self.scheduler.reschedule(index, effects, |other| footprints[other].conflicts_with(effects));
+        self.footprints[index] = effects.clone();
         self.slots[slot].waiting = Some(prepared);
     }
 
@@ -242,7 +285,7 @@ impl<'t> Turn<'t> {
         if let Some((slot, result)) = self.refused.pop_front() {
             return Some((slot, Work::Refuse(result)));
         }
-        if self.stopped {
+        if self.stopped.is_some() {
             return None;
         }
         let slot = self.scheduled[self.scheduler.start()?];
@@ -254,8 +297,18 @@ impl<'t> Turn<'t> {
         if let Some(index) = self.slots[slot].scheduled_as {
             self.scheduler.finish(index);
         }
+        let stops = pipeline::stops(&ended.result.meta.hooks).map(|said| {
+            let why = said.stop.as_deref().unwrap_or_default();
+            format!(
+                "the hook `{}` stopped the turn before this call started ({why}); nothing was done",
+                said.by
+            )
+        });
         self.slots[slot].ended = Some(ended);
         self.apply_changes();
+        if let Some(why) = stops.filter(|_| self.stopped.is_none()) {
+            self.stop(&why);
+        }
     }
 
     /// Changes of the session take effect in the model's order, whatever ended first.
@@ -266,10 +319,10 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// Interrupted: what runs is told by its token, what does not run yet never will.
-    fn stop(&mut self) {
-        self.stopped = true;
-        let fault = Fault::cancelled("the turn was interrupted before this call started; nothing was done");
+    /// Interrupted, or stopped by a hook: what does not run yet never will. What runs is told by its token, if it is.
+    fn stop(&mut self, why: &str) {
+        self.stopped = Some(why.to_owned());
+        let fault = Fault::cancelled(why);
         for (slot, prepared) in std::mem::take(&mut self.batch) {
             self.refuse(slot, prepared.refused(&fault));
         }

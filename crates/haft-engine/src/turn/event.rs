@@ -15,7 +15,10 @@ use haft_tool::{CallId, Effects, Progress};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::{policy::Decision, result::ToolResult};
+use crate::{
+    policy::{Decision, Said},
+    result::ToolResult,
+};
 
 /// Something that happened to a call.
 #[derive(Debug, Clone)]
@@ -50,6 +53,13 @@ pub enum Event {
         tool: String,
         /// Why it may not.
         decision: Arc<Decision>,
+    },
+    /// A hook said something about it.
+    HookSaid {
+        /// Which call.
+        call: CallId,
+        /// What, and which hook.
+        said: Arc<Said>,
     },
     /// It has something to say.
     Progress {

@@ -11,17 +11,17 @@ mod drive; //      all calls of a turn
 mod live; //       a turn that is fed while the model writes
 mod event; //      what a watcher sees
 mod interrupt; //  stopping it
-mod hook; //       code before and after a call
+mod hook; //       code that is asked before, after and around calls
 mod kernel; //     tools that see the runtime
 
 pub use call::{Arguments, Call};
 pub(crate) use drive::{Feed, drive};
 pub use event::Event;
 pub(crate) use event::Events;
-pub use hook::{After, Before, Hook};
+pub use hook::{Hook, Now, Occasion};
 pub use interrupt::Interrupt;
 pub use kernel::{Kernel, KernelCx};
 pub use live::LiveTurn;
 pub use pipeline::Retry;
-pub(crate) use pipeline::{CallCx, Prepared, prepare};
+pub(crate) use pipeline::{CallCx, Prepared, hide_secrets, prepare};
 pub use scheduler::{CallIndex, Scheduler};

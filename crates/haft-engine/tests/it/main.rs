@@ -11,6 +11,7 @@ mod refusals; // what a model reads when it may not
 mod judge; //    a model in the person's place
 mod pins; //     tools of servers that change
 mod seams; //    hooks, journal, asker, kernel
+mod hooks; //    who is asked before and after, and whose word counts
 mod secrets; //  what must not come out
 mod results; //  budgets and spilled results
 mod random; //   turns made by chance

@@ -6,9 +6,9 @@ use haft_engine::{
     EngineBuilder, SessionOptions,
     policy::{
         Answer, Asker, Bases, CallFacts, Classifier, Judgement, Matter, Mode, Origin, Policy, Question,
-        Request, Rules, Written,
+        Request, Rules, Said, Verdict, Written,
     },
-    turn::{Before, Hook},
+    turn::Hook,
 };
 use haft_testkit::Workspace;
 use haft_tool::{BoxFuture, Caller, Effects, Fault, Refusal, Reply, Spec, tool};
@@ -40,8 +40,8 @@ impl Classifier for Stern {
 struct Guard;
 
 impl Hook for Guard {
-    fn before<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, Before> {
-        Box::pin(async { Before::Block("not on Fridays\nsays the office".to_owned()) })
+    fn before<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, Vec<Said>> {
+        Box::pin(async { vec![Said::verdict("office", Verdict::Deny, "not on Fridays\nsays the office")] })
     }
 }
 
@@ -139,8 +139,8 @@ async fn every_refusal_is_two_lines_who_and_why_and_what_instead() {
       Refused because dont-ask mode asks nobody, and this would be asked: writes /elsewhere/a, and no rule allows it.
       Go on without it, or tell the user that `--allow 'Edit(//elsewhere/a)'` would permit it.
     hook
-      A hook refused this call: not on Fridays says the office
-      Do not try to reach the same in another way: go on without it, or tell the user what you need and why.
+      Refused: the hook `office` refuses it: not on Fridays says the office.
+      Do what it says, or go on without this call; do not try to reach the same in another way.
     classifier
       Refused by the classifier of auto mode (house rules): nobody asked for that
       Take a more careful way to what the user asked for, or tell the user what you need and why.

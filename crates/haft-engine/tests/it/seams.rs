@@ -3,11 +3,11 @@
 use std::{io, sync::Arc};
 
 use haft_engine::{
-    policy::{Answer, Asker, CallFacts, Question},
+    policy::{Answer, Asker, CallFacts, Question, Said, Verdict},
     pool::LiveSource,
     result::ToolResult,
     session::Journal,
-    turn::{After, Before, Hook, Kernel, KernelCx},
+    turn::{Hook, Kernel, KernelCx},
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
 use haft_tool::{
@@ -23,16 +23,16 @@ use crate::kit::{begin, call, kind};
 struct Recorder(Probe);
 
 impl Hook for Recorder {
-    fn before<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, Vec<Said>> {
         self.0.note(format!("before {} {}", call.call, call.input));
         let blocked = call.input["bytes"] == 13;
-        Box::pin(
-            async move { if blocked { Before::Block("13 is unlucky".into()) } else { Before::Continue } },
-        )
+        let said = blocked.then(|| Said::verdict("luck", Verdict::Deny, "13 is unlucky"));
+        Box::pin(async move { said.into_iter().collect() })
     }
-    fn after<'a>(&'a self, call: CallFacts<'a>, result: &'a ToolResult) -> BoxFuture<'a, After> {
+    fn after<'a>(&'a self, call: CallFacts<'a>, result: &'a ToolResult) -> BoxFuture<'a, Vec<Said>> {
         self.0.note(format!("after {} {}", call.call, result.is_error()));
-        Box::pin(async { After::Say("remember the milk".into()) })
+        let said = Said { context: Some("remember the milk".into()), ..Said::by("milk") };
+        Box::pin(async { vec![said] })
     }
 }
 
@@ -49,7 +49,7 @@ async fn a_hook_may_stop_a_call_and_add_words() {
     );
     let blocked = session.call(call("2", "Sized", json!({ "bytes": 13 }))).await;
     assert_eq!(blocked.fault.and_then(|fault| fault.refusal), Some(Refusal::Hook));
-    assert!(blocked.text().starts_with("A hook refused this call: 13 is unlucky\n"), "{}", blocked.text());
+    assert!(blocked.text().starts_with("Refused: the hook `luck` refuses it: 13 is unlucky."));
     assert_eq!(probe.notes(), [r#"before 1 {"bytes":3}"#, "after 1 false", r#"before 2 {"bytes":13}"#]);
 }
 

@@ -22,6 +22,9 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     /// Variables that it has in any case.
     pub set: Vec<(OsString, OsString)>,
+    /// What it can read on stdin; without it, stdin is empty. It is a file and not a pipe, so a process that does not
+    /// read it keeps nobody waiting, and there is nothing that could break.
+    pub input: Option<Vec<u8>>,
     /// Whether what it writes to stderr is kept by itself ([`Process::with_errors`]). The order between the two is lost
     /// then. A terminal has only one.
     pub apart: bool,
@@ -110,6 +113,7 @@ impl Launch {
             cwd: cwd.into(),
             env: Vec::new(),
             set: Vec::new(),
+            input: None,
             apart: false,
             pty: false,
             spoken_to: false,

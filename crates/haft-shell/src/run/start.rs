@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Seek, Write},
     os::{
         fd::{OwnedFd, RawFd},
         unix::process::CommandExt,
@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags},
+    fs::{MemfdFlags, Mode, OFlags},
     pipe::{PipeFlags, pipe_with},
     process::Pid,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
@@ -55,7 +55,8 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
         true => channel().map(|(read, write)| (Some(read), write))?,
         false => (None, written.try_clone()?),
     };
-    let mut command = command(&launch, written, errors_written);
+    let input = launch.input.as_deref().map_or_else(|| Ok(Stdio::null()), readable)?;
+    let mut command = command(&launch, input, written, errors_written);
     // Before the fence and after it: a fence may fork, and everything must be in one group; it may close descriptors.
     before_exec(&mut command, || lead_a_session().and_then(|()| leave_descriptors_behind()));
     let mut fence = (launch.fence)(&mut command)?;
@@ -74,17 +75,25 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
-fn command(launch: &Launch, written: OwnedFd, errors: OwnedFd) -> Command {
+fn command(launch: &Launch, input: Stdio, written: OwnedFd, errors: OwnedFd) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
         .current_dir(&launch.cwd)
         .env_clear()
         .envs(launch.env.iter().cloned())
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(written)
         .stderr(errors);
     command
+}
+
+/// A file in memory with these bytes, to be read from its beginning.
+fn readable(bytes: &[u8]) -> io::Result<Stdio> {
+    let mut file = File::from(rustix::fs::memfd_create("haft-stdin", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
 }
 
 /// Our copies of the child's ends go with the command: an end of file must be seen.

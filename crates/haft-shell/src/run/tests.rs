@@ -62,6 +62,25 @@ async fn stderr_can_be_kept_by_itself() {
 }
 
 #[tokio::test]
+async fn input_can_be_read_in_every_way_and_need_not_be() {
+    let long = vec![b'x'; 10 << 20];
+    for (command, expected) in [
+        ("cat | wc -c", "10485760\n"),
+        ("cat /dev/stdin | wc -c", "10485760\n"),
+        ("head -c 3", "xxx"),
+        ("true", ""),
+        ("exec <&-; echo closed", "closed\n"),
+    ] {
+        let mut launch = bash(command);
+        launch.input = Some(long.clone());
+        let (ended, text) = run(launch).await;
+        assert_eq!((ended.status, text.as_str()), (Status::Code(0), expected), "{command}");
+    }
+    let (_, text) = run(bash("wc -c")).await;
+    assert_eq!(text, "0\n", "nothing is nothing");
+}
+
+#[tokio::test]
 async fn the_text_runs_as_it_is() {
     let (_, text) = run(bash("echo $0 $# \"$LINENO\" ${BASH_ENV-unset} $-\nset -x; echo 'it''s'")).await;
     assert_eq!(text, "/bin/bash 0 1 unset hBc\n+ echo its\nits\n");

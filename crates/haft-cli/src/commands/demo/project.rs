@@ -14,10 +14,10 @@ use std::{
 use anyhow::Context;
 use haft_engine::{
     Engine, Session, SessionOptions,
-    policy::{CallFacts, Mode, Origin, Rules},
+    policy::{CallFacts, Mode, Origin, Rules, Said},
     pool::StaticSource,
     result::{FileStore, ToolResult},
-    turn::{After, Hook},
+    turn::Hook,
 };
 use haft_tool::{
     AbsolutePath, BoxFuture, Cx, Effects, Fault, Progress, Reply, SharedTool, Spec, ToolBuilder, tool,
@@ -102,13 +102,13 @@ impl Pace {
 }
 
 impl Hook for Pace {
-    fn after<'a>(&'a self, _: CallFacts<'a>, _: &'a ToolResult) -> BoxFuture<'a, After> {
+    fn after<'a>(&'a self, _: CallFacts<'a>, _: &'a ToolResult) -> BoxFuture<'a, Vec<Said>> {
         Box::pin(async {
             let each = self.0.load(Ordering::Relaxed);
             if each > 0 {
                 sleep(Duration::from_millis(each)).await;
             }
-            After::Continue
+            Vec::new()
         })
     }
 }

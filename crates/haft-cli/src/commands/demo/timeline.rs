@@ -43,6 +43,7 @@ impl Timeline {
                 }
             }
             Event::Refused { .. }
+            | Event::HookSaid { .. }
             | Event::Progress { .. }
             | Event::Retrying { .. }
             | Event::TaskStarted { .. } => {}

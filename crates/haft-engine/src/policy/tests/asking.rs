@@ -48,6 +48,7 @@ async fn permit(
         mode: request.mode,
         call: &"c".into(),
         tool: request.tool,
+        aliases: request.aliases,
         input,
         effects: request.effects,
         decision: &decision,

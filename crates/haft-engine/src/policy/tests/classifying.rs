@@ -142,6 +142,7 @@ async fn ask(
         mode: request.mode,
         call: &"c".into(),
         tool: request.tool,
+        aliases: request.aliases,
         input: &input,
         effects: request.effects,
         decision: &decision,

@@ -81,6 +81,25 @@ prop_compose! {
     }
 }
 
+fn said() -> impl Strategy<Value = Vec<Said>> {
+    let verdict = prop::sample::select(&[None, Some(ALLOW), Some(ASK), Some(DENY)]);
+    let one = (verdict, any::<bool>()).prop_map(|(verdict, changes)| Said {
+        verdict,
+        input: changes.then(|| json!({})),
+        reason: Some("because".to_owned()),
+        ..Said::by("hook")
+    });
+    prop::collection::vec(one, 0..4)
+}
+
+fn strictness(settled: &Settled) -> Verdict {
+    match settled {
+        Settled::Permitted(_) => ALLOW,
+        Settled::Open(_) => ASK,
+        Settled::Refused(_) => DENY,
+    }
+}
+
 impl std::fmt::Debug for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({}): {}, external: {}", self.tool, self.mode, self.effects, self.external)
@@ -102,6 +121,29 @@ proptest! {
             prop_assert!(after <= before, "an allow made it stricter: {before} to {after}");
         } else {
             prop_assert!(after >= before, "a {more} made it looser: {before} to {after}");
+        }
+    }
+
+    #[test]
+    fn a_hook_tightens_and_loosens_nothing_but_a_question_that_no_rule_asks(
+        rules in prop::collection::vec(rule(), 0..6), case in any_case(), said in said(),
+    ) {
+        let (policy, grants, request) = (policy(&rules.join(";")), Grants::default(), case.request());
+        let uncovered = policy.decide(&request).is_uncovered();
+        let settled = settle(&policy, &grants, &json!({}), &request);
+        let before = strictness(&settled);
+        let heard = hear(settled, &said, &request);
+        let (after, loudest) = (strictness(&heard), said.iter().filter_map(|said| said.verdict).max());
+        prop_assert!(before != DENY || after == DENY, "a hook loosened a deny");
+        prop_assert!(after >= before || (uncovered && loudest == Some(ALLOW)), "{before} became {after}");
+        prop_assert!(loudest != Some(DENY) || after == DENY, "a hook's no was not heard");
+        prop_assert!(loudest != Some(ASK) || after >= ASK, "a hook's question was not heard");
+        // What no rule covers is asked whatever rules speak against it.
+        let allowing: Vec<String> = rules.into_iter().filter(|rule| rule.starts_with("allow")).collect();
+        let covered = self::policy(&allowing.join(";")).decide(&request).verdict;
+        prop_assert!(!uncovered || covered == ASK, "a rule's question passed for an open one");
+        if let Settled::Refused(refused) = heard {
+            prop_assert!(before == DENY || refused.decision.trace.hooks() == said);
         }
     }
 

@@ -1,25 +1,49 @@
 //! Steps 4 and 5: may this call run, and who must know before it does.
 //!
-//! Nothing has happened yet when these say no.
+//! The order is rules, hooks, a classifier, a person. Nothing has happened yet when these say no.
 
 use std::sync::Arc;
 
-use haft_tool::{Cx, Fault, FaultKind, Refusal};
+use haft_tool::{Cx, Fault, FaultKind};
+use serde_json::Value;
 
-use super::{CallCx, Prepared, pinned, preview::preview};
+use super::{
+    CallCx, Prepared,
+    hooks::{self, BeforeThePerson, InPlace},
+    pinned,
+    preview::preview,
+};
 use crate::{
-    policy::{self, Asking, Decision, Permit, Question, Settled},
-    turn::{Before, Event},
+    policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict},
+    turn::Event,
 };
 
-/// Permission, hooks, and the journal's "started".
-pub(crate) async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
+/// Why a call does not go on.
+pub(crate) enum Halt {
+    /// It may not, or could not.
+    Fault(Fault),
+    /// A hook wants it with another input: it goes back to where inputs are understood.
+    Changed(Value),
+}
+
+impl From<Fault> for Halt {
+    fn from(fault: Fault) -> Halt {
+        Halt::Fault(fault)
+    }
+}
+
+/// Permission, and the journal's "started".
+pub(crate) async fn begin(
+    cx: &CallCx<'_>,
+    prepared: &mut Prepared<'_>,
+    tool_cx: &Cx,
+) -> Result<Permit, Halt> {
     let permit = permit(cx, prepared, tool_cx).await?;
     if prepared.entry.is_external() {
         Box::pin(pinned::pin(cx, prepared.entry)).await?;
     }
-    if cx.is_watched() {
-        Box::pin(tell(cx, prepared, &permit)).await?;
+    if cx.session.engine().journal().is_some() {
+        Box::pin(record(cx, prepared, &permit)).await?;
     }
     cx.events.send(|| Event::Started {
         call: prepared.call.clone(),
@@ -31,26 +55,10 @@ pub(crate) async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx
     Ok(permit)
 }
 
-/// Those who may still stop it.
-async fn tell(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Result<(), Fault> {
+async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Result<(), Fault> {
+    let Some(journal) = cx.session.engine().journal() else { return Ok(()) };
     let session = cx.session.facts();
-    let facts = cx.facts(&session, prepared, permit.decision());
-    for hook in cx.session.engine().hooks() {
-        if let Before::Block(reason) = hook.before(facts).await {
-            return Err(Fault::denied(
-                Refusal::Hook,
-                format!("A hook refused this call: {}", on_one_line(&reason)),
-            ));
-        }
-    }
-    match cx.session.engine().journal() {
-        Some(journal) => journal.started(facts).await.map_err(unrecorded),
-        None => Ok(()),
-    }
-}
-
-fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    journal.started(cx.facts(&session, prepared, permit.decision())).await.map_err(unrecorded)
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.
@@ -61,26 +69,88 @@ fn unrecorded(err: std::io::Error) -> Fault {
 
 /// Asks the policy, and whoever must be asked. Nearly always the policy knows, and nothing is waited for: all else is
 /// boxed, so that its state does not make every call's larger.
-async fn permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Fault> {
+async fn permit(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Halt> {
     let (policy, grants) = (cx.session.policy(), cx.session.grants());
-    let settled = policy::settle(&policy, grants, &prepared.input, &cx.session.request(prepared));
+    let mut settled = policy::settle(&policy, grants, &prepared.input, &cx.session.request(prepared));
+    if !cx.hooks().is_empty() {
+        settled = Box::pin(hooked(cx, prepared, tool_cx, settled)).await?;
+    }
     let refused = match settled {
         Settled::Permitted(permit) => return Ok(permit),
         Settled::Refused(refused) => refused,
-        Settled::Open(decision) => match Box::pin(ask(cx, prepared, tool_cx, decision)).await {
+        Settled::Open(decision) => match Box::pin(ask(cx, prepared, tool_cx, decision)).await? {
             Ok(permit) => return Ok(permit),
             Err(refused) => refused,
         },
     };
-    Err(Box::pin(refuse_permit(cx, prepared, *refused)).await)
+    Err(Box::pin(refuse_permit(cx, prepared, tool_cx, *refused)).await.into())
 }
 
+/// What hooks make of it. They are asked once, also about a call whose input they change.
+async fn hooked(
+    cx: &CallCx<'_>,
+    prepared: &mut Prepared<'_>,
+    tool_cx: &Cx,
+    settled: Settled,
+) -> Result<Settled, Halt> {
+    let decision = match &settled {
+        Settled::Refused(_) => return Ok(settled),
+        Settled::Permitted(permit) => permit.decision(),
+        Settled::Open(decision) => decision,
+    };
+    if prepared.heard.is_none() {
+        let said = hooks::before(cx, prepared, decision, tool_cx).await;
+        let said =
+            said.ok_or_else(|| Fault::cancelled("Cancelled while a hook was asked; the call did not run."))?;
+        let is_refused = policy::strictest(&said).is_some_and(|said| said.verdict == Some(Verdict::Deny));
+        let changed = policy::changed_input(&said).filter(|input| !is_refused && **input != *prepared.input);
+        let changed = changed.cloned();
+        prepared.heard.get_or_insert_default().said = said;
+        if let Some(input) = changed {
+            return Err(Halt::Changed(input));
+        }
+    }
+    let said = prepared.heard.as_ref().map_or(&[][..], |heard| &heard.said);
+    Ok(policy::hear(settled, said, &cx.session.request(prepared)))
+}
+
+/// A classifier, hooks in the place of the person, and the person.
 async fn ask(
+    cx: &CallCx<'_>,
+    prepared: &mut Prepared<'_>,
+    tool_cx: &Cx,
+    decision: Decision,
+) -> Result<Result<Permit, Box<Refused>>, Halt> {
+    if cx.hooks().is_empty() {
+        return Ok(ask_with(cx, prepared, tool_cx, &decision, cx.session.engine().asker()).await);
+    }
+    let asker = BeforeThePerson::new(cx, prepared, cx.session.engine().asker());
+    let answer = ask_with(cx, prepared, tool_cx, &decision, &asker).await;
+    let InPlace { said, answer: by, input } = asker.heard(decision.is_uncovered());
+    let is_no = by.as_ref().is_some_and(|said| said.verdict == Some(Verdict::Deny));
+    let heard = prepared.heard.get_or_insert_default();
+    heard.said.extend(said);
+    if let Some(input) = input.filter(|_| !tool_cx.token().is_cancelled()) {
+        heard.change_while_asked();
+        return Err(Halt::Changed(input));
+    }
+    let said = prepared.heard.as_ref().map_or(&[][..], |heard| &heard.said);
+    Ok(match answer {
+        Ok(permit) => Ok(permit.after_hooks(said, by.as_ref().filter(|_| !is_no))),
+        Err(refused) => {
+            let by = by.as_ref().filter(|_| is_no && refused.fault.kind() == FaultKind::Denied);
+            Err(Box::new(refused.after_hooks(said, by, &cx.session.request(prepared))))
+        }
+    })
+}
+
+async fn ask_with(
     cx: &CallCx<'_>,
     prepared: &Prepared<'_>,
     tool_cx: &Cx,
-    decision: Decision,
-) -> Result<Permit, Box<policy::Refused>> {
+    decision: &Decision,
+    asker: &dyn Asker,
+) -> Result<Permit, Box<Refused>> {
     let (session, description, said) = (cx.session.facts(), prepared.describe(), prepared.said());
     let (engine, rules) = (cx.session.engine(), cx.session.policy());
     let asking = Asking {
@@ -89,22 +159,25 @@ async fn ask(
         classifier: engine.classifier(),
         record: cx.session.judgements(),
         said: said.as_deref(),
-        asker: engine.asker(),
+        asker,
         preview: &|| Box::pin(preview(prepared, tool_cx)),
         keeper: engine.keeper(),
         add: &|rules| cx.session.add_rules(rules),
     };
-    let question = Question::new(cx.facts(&session, prepared, &decision), &description);
+    let question = Question::new(cx.facts(&session, prepared, decision), &description);
     policy::ask(question, &cx.session.request(prepared), &asking, tool_cx.token()).await
 }
 
-async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy::Refused) -> Fault {
-    let policy::Refused { decision, mut fault } = refused;
+async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx, refused: Refused) -> Fault {
+    let Refused { decision, mut fault } = refused;
     let session = cx.session.facts();
     if let Some(journal) = cx.session.engine().journal()
         && let Err(err) = journal.refused(cx.facts(&session, prepared, &decision)).await
     {
         fault = fault.with_source(err);
+    }
+    if !cx.hooks().is_empty() {
+        cx.tell_refused(prepared, &decision, &fault, tool_cx).await;
     }
     cx.events.send(|| Event::Refused {
         call: prepared.call.clone(),

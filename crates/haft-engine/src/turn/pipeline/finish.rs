@@ -1,4 +1,4 @@
-//! Steps 7 and 8: who must know after the call, and what goes back to the model.
+//! Step 8: what goes back to the model.
 
 use std::sync::Arc;
 
@@ -6,9 +6,8 @@ use haft_tool::{Fault, Reply};
 
 use super::{CallCx, Ended, Prepared};
 use crate::{
-    policy::Permit,
     result::{Meta, ToolResult, from_fault, from_reply, redact},
-    turn::{After, Event},
+    turn::Event,
 };
 
 /// The shape of the result, and what it changes in the session.
@@ -41,23 +40,6 @@ fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta)
 pub(crate) fn hide_secrets(cx: &CallCx<'_>, tool: &str, result: &mut ToolResult) {
     if let Some(redactor) = cx.session.engine().redactor_for(tool) {
         redact(redactor, result);
-    }
-}
-
-/// Step 7: hooks see what became of the call. Its context changes are applied by the turn, in the model's order.
-pub(crate) async fn look_back(
-    cx: &CallCx<'_>,
-    prepared: &Prepared<'_>,
-    permit: &Permit,
-    result: &mut ToolResult,
-) {
-    let session = cx.session.facts();
-    let facts = cx.facts(&session, prepared, permit.decision());
-    for hook in cx.session.engine().hooks() {
-        if let After::Say(message) = hook.after(facts, result).await {
-            let redacted = cx.session.redactor().map(|redactor| redactor.redact(&message).text.into_owned());
-            result.messages.push(redacted.unwrap_or(message));
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use haft_schema::Coercion;
 use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
-use super::{NotUnderstood, check::Checked, panic_fault};
+use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault};
 use crate::pool::Entry;
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
@@ -23,6 +23,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) effects: Effects,
     pub(crate) coerced: Vec<Coercion>,
     pub(crate) arrived: Instant,
+    /// What hooks have said of it, once they were asked.
+    pub(crate) heard: Option<Box<Heard>>,
 }
 
 pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, NotUnderstood> {
@@ -39,6 +41,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
             effects,
             coerced,
             arrived: Instant::now(),
+            heard: None,
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }

@@ -8,11 +8,12 @@ mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
+mod hooks; //      4, 7 those who are asked before and after
 mod preview; //    and what whoever is asked gets to see
 mod pinned; //     and does its tool still say what it said
 mod execute; //  6 the call itself
 mod retry; //      and again
-mod finish; //   7, 8 who must know after, and what goes back
+mod finish; //   8 what goes back
 
 use std::{
     any::Any,
@@ -24,7 +25,9 @@ use std::{
 
 use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFacts, Spec, View};
 
+use begin::Halt;
 pub(crate) use foresee::Prepared;
+pub(crate) use hooks::{hide_secrets, stops};
 pub use retry::Retry;
 
 use crate::{
@@ -49,6 +52,14 @@ pub(crate) struct Ended {
     pub(crate) result: Box<ToolResult>,
     /// What changes in the session, once all earlier calls have had their say.
     pub(crate) changes: Vec<Change>,
+}
+
+/// What became of a call whose turn had come.
+pub(crate) enum Walked<'t> {
+    /// It has ended.
+    Ended(Ended),
+    /// A hook gave it another input: it must be scheduled again, because it may touch something else now.
+    Changed(Box<Prepared<'t>>),
 }
 
 /// A call that did not pass one of the first three steps.
@@ -76,30 +87,42 @@ fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, NotUnderst
 }
 
 /// Steps 4 to 8: everything that happens once the call's turn has come.
-pub(crate) async fn run(cx: CallCx<'_>, mut prepared: Box<Prepared<'_>>) -> Ended {
+pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> Walked<'t> {
     let started = Instant::now();
     let mut meta = prepared.meta(started);
     let mut permit = None;
-    let outcome = attempt(&cx, &mut prepared, &mut permit, &mut meta.attempts).await;
+    let tool_cx = cx.tool_cx(&prepared);
+    let outcome = match attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta.attempts).await {
+        Ok(reply) => Ok(reply),
+        Err(Halt::Fault(fault)) => Err(fault),
+        Err(Halt::Changed(input)) => match Box::pin(hooks::reconsider(cx, prepared, input)).await {
+            Ok(changed) => return Walked::Changed(changed),
+            Err((unchanged, fault)) => {
+                prepared = unchanged;
+                Err(fault)
+            }
+        },
+    };
     meta.duration_us = micros(started.elapsed());
     let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
-    if let Some(permit) = permit.filter(|_| cx.is_watched()) {
-        Box::pin(finish::look_back(&cx, &prepared, &permit, &mut ended.result)).await;
+    if let Some(permit) = permit.filter(|_| !cx.hooks().is_empty()) {
+        Box::pin(hooks::after(&cx, &prepared, &permit, &tool_cx, &mut ended.result)).await;
     }
+    hooks::tell(prepared.heard.take(), &mut ended.result);
     finish::finish(&cx, &prepared, &mut ended.result).await;
-    ended
+    Walked::Ended(ended)
 }
 
 /// Steps 4 to 6.
 async fn attempt(
     cx: &CallCx<'_>,
     prepared: &mut Prepared<'_>,
+    tool_cx: &Cx,
     permit: &mut Option<Permit>,
     attempts: &mut u32,
-) -> Result<Reply, Fault> {
-    let tool_cx = cx.tool_cx(prepared);
-    let permit = permit.insert(begin::begin(cx, prepared, &tool_cx).await?);
-    execute::execute(cx, prepared, &tool_cx, permit, attempts).await
+) -> Result<Reply, Halt> {
+    let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
+    Ok(execute::execute(cx, prepared, tool_cx, permit, attempts).await?)
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
@@ -124,12 +147,6 @@ impl<'t> CallCx<'t> {
         Attic { store: self.session.engine().results(), session: self.session.id(), pool: self.pool }
     }
 
-    /// Whether somebody is told of every call.
-    fn is_watched(&self) -> bool {
-        let engine = self.session.engine();
-        !engine.hooks().is_empty() || engine.journal().is_some()
-    }
-
     /// What others are told of a call. The session's facts are read once a call, and only if somebody listens.
     fn facts<'a>(
         &self,
@@ -142,6 +159,7 @@ impl<'t> CallCx<'t> {
             mode: self.session.mode(),
             call: &prepared.call,
             tool: prepared.entry.name(),
+            aliases: prepared.entry.tool().spec().other_names(),
             input: &prepared.input,
             effects: &prepared.effects,
             decision,

@@ -16,6 +16,8 @@ use std::{
 
 use haft_tool::{Access, Effects};
 
+mod again; // a call that has come to touch something else
+
 /// Which call of the turn, counted from 0 in the model's order.
 pub type CallIndex = usize;
 
@@ -35,8 +37,8 @@ pub struct Scheduler {
     places: Places,
     /// Everything since the last call that runs alone.
     everyone: Crowd,
-    /// The last call that runs alone.
-    alone: Option<NodeId>,
+    /// The last call that runs alone, and those that came to do so since.
+    alone: Vec<NodeId>,
 }
 
 type NodeId = u32;
@@ -48,7 +50,18 @@ struct Node {
     early: bool,
     waits_for: u32,
     waited_for_by: Vec<NodeId>,
+    started: bool,
     done: bool,
+}
+
+impl Node {
+    fn new(call: Option<CallIndex>, early: bool) -> Node {
+        Node { call, early, waits_for: 0, waited_for_by: Vec::new(), started: false, done: false }
+    }
+}
+
+fn may_start_early(effects: &Effects) -> bool {
+    effects.is_read_only() && effects.is_concurrency_safe()
 }
 
 impl Scheduler {
@@ -64,23 +77,22 @@ impl Scheduler {
             ready_late: BinaryHeap::new(),
             places: Places::default(),
             everyone: Crowd::default(),
-            alone: None,
+            alone: Vec::new(),
         }
     }
 
     /// The model's next call.
     pub fn push(&mut self, effects: &Effects) -> CallIndex {
         let index = self.calls.len();
-        let early = effects.is_read_only() && effects.is_concurrency_safe();
-        let node = self.add(Some(index), early);
+        let node = self.add(Some(index), may_start_early(effects));
         self.calls.push(node);
 
-        let mut before: Vec<NodeId> = self.alone.into_iter().collect();
+        let mut before: Vec<NodeId> = self.alone.clone();
         if effects.runs_alone() {
             before.extend(self.everyone.meet(&mut self.nodes));
             // Whoever comes later waits for this call, and so for all before it: the slate is clean.
             self.places = Places::default();
-            self.alone = Some(node);
+            self.alone = vec![node];
         } else {
             self.places.meet(effects, &mut self.nodes, &mut before);
             self.places.join(effects, node);
@@ -108,6 +120,7 @@ impl Scheduler {
         let heap = if self.closed && late_is_first { &mut self.ready_late } else { &mut self.ready_early };
         let Reverse(index) = heap.pop()?;
         self.running += 1;
+        self.node_of(index).started = true;
         Some(index)
     }
 
@@ -133,12 +146,16 @@ impl Scheduler {
     /// Whether a call that runs alone has not ended: what comes after it cannot be prepared yet, because it may
     /// change what the names in it mean.
     pub fn is_alone_pending(&self) -> bool {
-        self.alone.is_some_and(|node| !self.nodes[node as usize].done)
+        self.alone.iter().any(|node| !self.nodes[*node as usize].done)
+    }
+
+    fn node_of(&mut self, index: CallIndex) -> &mut Node {
+        &mut self.nodes[self.calls[index] as usize]
     }
 
     fn add(&mut self, call: Option<CallIndex>, early: bool) -> NodeId {
         let id = self.nodes.len() as NodeId;
-        self.nodes.push(Node { call, early, waits_for: 0, waited_for_by: Vec::new(), done: false });
+        self.nodes.push(Node::new(call, early));
         id
     }
 
@@ -194,13 +211,7 @@ impl Crowd {
             [only] => Some(*only),
             several => {
                 let point = nodes.len() as NodeId;
-                nodes.push(Node {
-                    call: None,
-                    early: false,
-                    waits_for: 0,
-                    waited_for_by: Vec::new(),
-                    done: false,
-                });
+                nodes.push(Node::new(None, false));
                 link(nodes, point, several);
                 Some(point)
             }

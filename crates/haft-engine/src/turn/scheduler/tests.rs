@@ -193,3 +193,122 @@ proptest! {
         prop_assert!(done.iter().all(|done| *done), "a call never ran");
     }
 }
+
+/// A turn in which calls change when they first start. `R a > W b` reads `a` until then.
+fn changing_waves(turn: &str) -> String {
+    let calls: Vec<Vec<&str>> =
+        turn.split('|').map(|call| call.split('>').map(str::trim).collect()).collect();
+    let mut scheduler = Scheduler::new(10);
+    let mut now: Vec<Effects> = calls.iter().map(|call| effects(call[0])).collect();
+    for effects in &now {
+        scheduler.push(effects);
+    }
+    scheduler.close();
+    let (mut shown, mut changed) = (Vec::new(), vec![false; calls.len()]);
+    loop {
+        let wave: Vec<CallIndex> = std::iter::from_fn(|| scheduler.start()).collect();
+        if wave.is_empty() {
+            return shown.join(" ");
+        }
+        let is_changing = |index: &CallIndex| calls[*index].len() > 1 && !changed[*index];
+        let (changing, running): (Vec<CallIndex>, Vec<CallIndex>) = wave.into_iter().partition(is_changing);
+        for index in changing {
+            changed[index] = true;
+            now[index] = effects(calls[index][1]);
+            scheduler.reschedule(index, &now[index], |other| now[other].conflicts_with(&now[index]));
+        }
+        if !running.is_empty() {
+            let names = running.iter().filter_map(|index| calls[*index].last().copied());
+            shown.push(format!("[{}]", names.collect::<Vec<_>>().join(", ")));
+        }
+        running.into_iter().for_each(|index| scheduler.finish(index));
+    }
+}
+
+#[test]
+fn a_call_that_changes_waits_for_what_it_touches_now() {
+    // The read runs already when the first call changes.
+    assert_eq!(changing_waves("R a > W b | R b"), "[R b] [W b]");
+    // This one had to wait for its predecessor, so it still comes after the changed call.
+    assert_eq!(changing_waves("R a > W c | W b | W b+W c"), "[W b] [W c] [W b+W c]");
+    assert_eq!(changing_waves("R a | R b > ? | R c"), "[R a, R c] [?]");
+    assert_eq!(changing_waves("W a > W a | W a"), "[W a] [W a]");
+    // Each changes to what the other was: whoever waits already goes on waiting, and nobody waits for ever.
+    assert_eq!(changing_waves("W a > W b | W b > W a"), "[W a] [W b]");
+}
+
+#[test]
+fn a_read_that_becomes_a_write_waits_for_the_end_of_the_message() {
+    let mut scheduler = Scheduler::new(10);
+    scheduler.push(&effects("R a"));
+    assert_eq!(scheduler.start(), Some(0));
+    scheduler.reschedule(0, &effects("W a"), |_| false);
+    assert_eq!(scheduler.start(), None);
+    scheduler.push(&effects("R a"));
+    assert_eq!(scheduler.start(), None, "a later call that conflicts with what it does now waits");
+    scheduler.close();
+    assert_eq!(scheduler.start(), Some(0));
+}
+
+#[test]
+fn what_comes_after_a_call_that_has_come_to_run_alone_is_held_back() {
+    let mut scheduler = Scheduler::new(10);
+    scheduler.close();
+    scheduler.push(&effects("R a"));
+    assert_eq!(scheduler.start(), Some(0));
+    scheduler.reschedule(0, &effects("?"), |_| false);
+    assert!(scheduler.is_alone_pending());
+    scheduler.push(&effects("R b"));
+    assert_eq!((scheduler.start(), scheduler.start()), (Some(0), None));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Whatever changes when: nothing runs beside what it conflicts with, and every call comes to its end.
+    #[test]
+    fn calls_that_change_never_run_beside_a_conflict(
+        turn in prop::collection::vec((any_effects(), any_effects(), 0..3u8), 1..16),
+        cap in 1..5usize,
+        order in prop::collection::vec(0..8usize, 0..60),
+        late in 0..16usize,
+    ) {
+        let mut scheduler = Scheduler::new(cap);
+        let mut now: Vec<Effects> = Vec::new();
+        let mut may_change: Vec<bool> = turn.iter().map(|(_, _, change)| *change == 0).collect();
+        let (mut running, mut ended): (Vec<CallIndex>, usize) = (Vec::new(), 0);
+        let mut order = order.into_iter();
+        let first = turn.len().saturating_sub(late);
+        for (effects, ..) in &turn[..first] {
+            scheduler.push(effects);
+            now.push(effects.clone());
+        }
+        scheduler.close();
+        for step in 0..turn.len() * 4 + 4 {
+            if step % 2 == 1 && now.len() < turn.len() {
+                scheduler.push(&turn[now.len()].0);
+                now.push(turn[now.len()].0.clone());
+            }
+            while let Some(index) = scheduler.start() {
+                for other in &running {
+                    prop_assert!(!now[*other].conflicts_with(&now[index]), "{index} runs beside {other}");
+                }
+                running.push(index);
+            }
+            prop_assert!(!running.is_empty() || ended == now.len(), "everybody waits");
+            if running.is_empty() {
+                continue;
+            }
+            let index = running.remove(order.next().unwrap_or(0) % running.len());
+            if std::mem::take(&mut may_change[index]) {
+                now[index] = turn[index].1.clone();
+                let (all, effects) = (now.clone(), now[index].clone());
+                scheduler.reschedule(index, &effects, |other| all[other].conflicts_with(&effects));
+            } else {
+                scheduler.finish(index);
+                ended += 1;
+            }
+        }
+        prop_assert_eq!(ended, turn.len(), "a call never ran");
+    }
+}

@@ -2,11 +2,12 @@
 //! else could have written them.
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
     io::{self, ErrorKind, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
-    time::{SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// Larger files are none of ours.
@@ -48,13 +49,23 @@ fn check_owner(file: &File) -> io::Result<()> {
     Err(io::Error::other("others could have written it; it must belong to you and be writable by you alone"))
 }
 
+/// How often, and after how long, a lock that another holds is tried again. Whoever holds it longer is stuck.
+const TRIES: u32 = 100;
+const BETWEEN: Duration = Duration::from_millis(20);
+
 /// Keeps others out while something is read, changed and written. Ends when it is dropped, or with the process.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-    file.lock()?;
-    Ok(file)
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(BETWEEN),
+            Err(TryLockError::Error(err)) => return Err(err),
+        }
+    }
+    Err(io::Error::new(ErrorKind::TimedOut, format!("another process holds {}", path.display())))
 }
 
 /// Seconds since 1970.
@@ -77,7 +88,7 @@ pub(crate) fn day(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
 
@@ -100,6 +111,16 @@ mod tests {
         replace(&path, b"x").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("others could have written it"));
+    }
+
+    #[test]
+    fn a_lock_that_is_never_given_back_is_not_waited_for_forever() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let held = lock(&path).unwrap();
+        assert_eq!(lock(&path).unwrap_err().kind(), ErrorKind::TimedOut);
+        drop(held);
+        lock(&path).unwrap();
     }
 
     #[test]

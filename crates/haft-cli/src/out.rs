@@ -6,6 +6,8 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 use serde::Serialize;
 
+use crate::draw::plain;
+
 /// The answer.
 pub(crate) struct Out {
     to: BufWriter<StdoutLock<'static>>,
@@ -114,9 +116,9 @@ impl Talk {
     }
 }
 
-/// An error. Said in every case.
+/// An error. Said in every case. It may quote what comes from outside, which must not move the cursor.
 pub(crate) fn complain(words: &str) {
-    write_line(&format!("haft: {words}"));
+    write_line(&plain(format!("haft: {words}")));
 }
 
 fn write_line(line: &str) {

@@ -74,8 +74,9 @@ impl FilePins {
 
     /// Changes them, under the lock and on what is there now.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ByName) -> T) -> io::Result<T> {
-        let mut state = self.state();
+        // Before the state: those who only look do not wait for other processes.
         let _lock = kept::lock(&self.path.with_extension("lock"))?;
+        let mut state = self.state();
         self.refresh(&mut state)?;
         let mut tools = state.tools.clone();
         let outcome = change(&mut tools);

@@ -54,6 +54,9 @@ impl Setup {
         }
         talk.detail(|| format!("workspace {}, mode {mode}", place.workspace.display()));
         settings.notes.iter().for_each(|note| talk.detail(|| note.to_string()));
+        if settings.managed_rules_only && !options.allow.is_empty() {
+            talk.detail(|| "--allow does not count: the managed settings allow only their own".to_owned());
+        }
         let mut setup = Setup { options, place, talk, mode, settings, confinement: None };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
@@ -94,7 +97,8 @@ impl Setup {
         }
         let kept_in = place::user_settings();
         let builder = builder.asker(Terminal::new(kept_in.clone()));
-        match kept_in {
+        // What is kept there would not count where only the managed settings allow.
+        match kept_in.filter(|_| !self.settings.managed_rules_only) {
             Some(path) => builder.rule_keeper(SettingsFile(path)),
             None => builder,
         }
@@ -121,6 +125,8 @@ impl Setup {
         let options = haft_tools::Options {
             data_reminder: self.settings.data_reminder.unwrap_or_default(),
             bash: self.bash_options(),
+            #[cfg(feature = "web")]
+            web: self.web_options(),
             ..haft_tools::Options::default()
         };
         let builder = Engine::builder()
@@ -150,6 +156,16 @@ impl Setup {
             timeout: set.timeout_s.map_or(usual.timeout, seconds),
             background_after: set.background_after_s.map(seconds).or(usual.background_after),
             most_output: set.most_output_bytes.map_or(usual.most_output, |bytes| bytes.get() as u64),
+        }
+    }
+
+    #[cfg(feature = "web")]
+    fn web_options(&self) -> haft_tools::WebOptions {
+        let (usual, set) = (haft_tools::WebOptions::default(), self.settings.web);
+        haft_tools::WebOptions {
+            timeout: set.timeout_s.map_or(usual.timeout, |seconds| Duration::from_secs(seconds.get() as u64)),
+            most_bytes: set.most_bytes.map_or(usual.most_bytes, NonZeroUsize::get),
+            data_reminder: set.data_reminder.unwrap_or(usual.data_reminder),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which addresses are public.
+//! Which addresses are public, and which names never are.
 //!
 //! A name that the policy allows may resolve to anything, also to this machine or to the services that know its keys. Forms
 //! that carry an older address inside are judged by that one. Here, because whoever decides and whoever connects must
@@ -20,6 +20,19 @@ pub fn is_public(address: IpAddr) -> bool {
             None => is_public_6(address),
         },
     }
+}
+
+/// Whether a name never is one of the open internet: this machine, and the ends that are kept for networks of one's own. In
+/// lower case, without a final dot.
+///
+/// ```
+/// assert!(haft_tool::is_local_name("app.localhost") && !haft_tool::is_local_name("localhost.example.com"));
+/// ```
+pub fn is_local_name(name: &str) -> bool {
+    const ENDS: [&str; 6] = ["localhost", "local", "internal", "localdomain", "lan", "home.arpa"];
+    let ends_so =
+        |end: &&str| name == *end || name.strip_suffix(*end).is_some_and(|rest| rest.ends_with('.'));
+    ENDS.iter().any(ends_so)
 }
 
 /// Ranges that are not public: the first address, and how many bits of it count.

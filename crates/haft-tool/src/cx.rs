@@ -119,6 +119,10 @@ pub trait Host: Send + Sync {
     fn state(&self, key: &str) -> Option<serde_json::Value>;
     /// What processes of this call may touch. May look at many files.
     fn grant(&self) -> Result<Grant, Fault>;
+    /// Whether a rule allows this very host, written out. Nobody's rules allow nothing.
+    fn names_host(&self, _host: &str) -> bool {
+        false
+    }
     /// What goes on in this session.
     fn tasks(&self) -> Arc<dyn Tasks>;
 }
@@ -218,6 +222,12 @@ impl Cx {
     pub async fn grant(&self) -> Result<Grant, Fault> {
         let host = self.host.clone();
         self.blocking(move || host.grant()).await
+    }
+
+    /// Whether a rule allows this very host, written out: the only way to one that is not on the open internet. For whoever
+    /// opens connections itself.
+    pub fn names_host(&self, host: &str) -> bool {
+        self.host.names_host(host)
     }
 
     /// What goes on in this session, and where to put what is to go on after this call.

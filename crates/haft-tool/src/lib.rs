@@ -56,7 +56,7 @@ mod view; //     how a person sees it
 mod any; //      the object-safe twin that an engine works on
 mod closure; //  tools without a type of their own
 
-pub use address::is_public;
+pub use address::{is_local_name, is_public};
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};

@@ -17,6 +17,8 @@ mod stat; //         Stat: what is at a path
 mod task_output; //  TaskOutput: what a task in the background has said
 mod task_stop; //    TaskStop: ends a task in the background
 mod tool_search; //  ToolSearch: finds tools that are not shown
+#[cfg(feature = "web")]
+mod web_fetch; //    WebFetch: what is at an address of the web
 mod write; //        Write: a file with this content
 mod process; //      for several: what a process finds around it
 mod diff; //         for several: a change as a person sees it
@@ -37,6 +39,8 @@ use haft_tool::{IntoTool, SharedTool};
 pub use bash::BashOptions;
 pub use repl::ReplOptions;
 pub use tool_search::ToolSearch;
+#[cfg(feature = "web")]
+pub use web_fetch::{Answer, Body, Network, Url, WebOptions, web_fetch_on};
 
 /// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
 pub fn builtin() -> Vec<SharedTool> {
@@ -52,6 +56,9 @@ pub struct Options {
     pub bash: BashOptions,
     /// What holds for interpreters.
     pub repl: ReplOptions,
+    /// What holds for fetching.
+    #[cfg(feature = "web")]
+    pub web: WebOptions,
 }
 
 /// All tools of [`builtin`], as somebody wants them.
@@ -70,6 +77,8 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         stat::Stat.into_tool(),
         task_output::TaskOutput.into_tool(),
         task_stop::TaskStop.into_tool(),
+        #[cfg(feature = "web")]
+        web_fetch::WebFetch::new(options.web).into_tool(),
         write::Write.into_tool(),
     ]
 }

@@ -85,6 +85,12 @@ impl Form {
         (!has_controls(head)).then(|| narrow(head))
     }
 
+    /// The form of this label, as web pages and servers write it: `utf8`, `latin1`, `Shift_JIS`.
+    #[cfg(feature = "web")]
+    pub(crate) fn labelled(label: &str) -> Option<Form> {
+        Encoding::for_label(label.as_bytes()).map(Form)
+    }
+
     /// The name that people know: `UTF-8`, `UTF-16LE`, `windows-1252`.
     pub(crate) fn name(self) -> &'static str {
         self.0.name()

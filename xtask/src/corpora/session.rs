@@ -13,7 +13,7 @@ use haft_engine::{
     session::Explanation,
     turn::Hook,
 };
-use haft_tool::BoxFuture;
+use haft_tool::{BoxFuture, SharedTool};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -62,6 +62,19 @@ impl Session {
         static ENGINE: OnceLock<Engine> = OnceLock::new();
         let build = || Engine::builder().tools(haft_tools::builtin()).build();
         let engine = ENGINE.get_or_init(|| build().expect("the built-in tools fit together")).clone();
+        let options =
+            SessionOptions { home: Some(home), rules: parsed(rules)?, ..SessionOptions::at(workspace) };
+        Session::of(engine, options)
+    }
+
+    /// The same with one tool and no other.
+    pub(super) fn with_tool(
+        tool: SharedTool,
+        workspace: PathBuf,
+        home: PathBuf,
+        rules: &Value,
+    ) -> Result<Session> {
+        let engine = Engine::builder().tools([tool]).build().map_err(|err| anyhow!("{err}"))?;
         let options =
             SessionOptions { home: Some(home), rules: parsed(rules)?, ..SessionOptions::at(workspace) };
         Session::of(engine, options)

@@ -40,7 +40,7 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
     let call = Call::new("call_1", args.tool, input(args.input)?);
     let runtime = watch::runtime()?;
     let made = runtime.block_on(make(setup, &session, call));
-    // A thread may still wait for an answer on the terminal; nobody waits for the thread.
+    // A thread may still work for a call that was given up; nobody waits for the thread.
     runtime.shutdown_background();
     let (result, decision, interrupted) = made?;
     setup.remember(&session)?;

@@ -18,9 +18,8 @@ use crate::{
 pub(crate) struct Args {}
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
-    let support = Support::here();
     let place = Place::find(options.cwd.as_deref())?;
-    let level = Confinement::at(place.cwd).trial();
+    let (support, level) = (Support::here(), Confinement::at(place.cwd).trial());
     let brought = trust::look(&place.workspace);
     let documents = if brought.counts(options.trust)? { brought.documents()? } else { Vec::new() };
     let hooks = hooks::config(&Settings::read(options.config.as_deref(), &documents)?.hooks);
@@ -40,17 +39,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
-        out.lines(&format!(
-            "trust    {}",
-            brought.warning().unwrap_or_else(|| brought.standing.word().to_owned())
-        ))?;
-        out.text(&server_lines(&brought))?;
+        out.text(&trust_lines(&brought))?;
         for line in hooks::lines(&hooks) {
             out.lines(&format!("hook     {line}"))?;
         }
     }
     out.flush()?;
     Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })
+}
+
+fn trust_lines(brought: &Brought) -> String {
+    let standing = brought.warning().unwrap_or_else(|| brought.standing.word().to_owned());
+    format!("trust    {standing}\n{}", server_lines(brought))
 }
 
 fn server_lines(brought: &Brought) -> String {

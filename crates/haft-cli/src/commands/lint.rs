@@ -2,12 +2,12 @@
 //!
 //! The files of a workspace are looked at whether it is trusted or not: reading them does nothing.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use haft_engine::{
     SessionOptions,
-    policy::{Bases, Policy, Rules},
-    pool::lint as lint_pool,
+    policy::{Bases, Policy, Rules, lint as lint_rules},
+    pool::{Pool, lint as lint_pool},
 };
 use serde_json::{Value, json};
 
@@ -62,8 +62,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let place = Place::find(options.cwd.as_deref())?;
     let mut findings = Vec::new();
     let rules = settings(options, &place, &mut findings)?;
-    self::rules(rules, &place, &mut findings);
-    tools(&place, &mut findings)?;
+    let pool = pool(&place)?;
+    self::rules(rules, &place, &pool, &mut findings);
+    findings.extend(lint_pool(&pool).iter().map(|finding| Finding::advice("tools", finding)));
     pins(&mut findings);
     tell(options, &findings)?;
     Ok(if findings.iter().any(|finding| finding.is_error) { Exit::Failed } else { Exit::Done })
@@ -97,17 +98,19 @@ fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> an
 }
 
 /// Rules of all layers, also of those that would not be heard today.
-fn rules(rules: Rules, place: &Place, findings: &mut Vec<Finding>) {
+fn rules(rules: Rules, place: &Place, pool: &Pool, findings: &mut Vec<Finding>) {
+    let aliases = pool.entries().flat_map(|entry| entry.tool().spec().other_names().iter().copied());
+    let names = pool.entries().map(|entry| entry.name()).chain(aliases);
+    let remarks = lint_rules(&rules, names);
+    findings.extend(remarks.iter().map(|remark| Finding::advice("rules", remark)));
     let bases = Bases { workspace: place.workspace.clone(), home: place.home.clone() };
     if let Err(errors) = Policy::compile(rules, &bases) {
         findings.extend(errors.iter().map(|err| Finding::error("rules", err)));
     }
-    // What `haft_engine::policy::lint_rules` finds in them belongs here: rules that never match, that others shadow, that
-    // are broader than they look.
 }
 
-/// What models are told of the built-in tools.
-fn tools(place: &Place, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+/// The built-in tools.
+fn pool(place: &Place) -> anyhow::Result<Arc<Pool>> {
     let engine = haft_engine::Engine::builder()
         .kernel(haft_tools::ToolSearch)
         .tools(haft_tools::builtin_with(haft_tools::Options::default()))
@@ -115,8 +118,7 @@ fn tools(place: &Place, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
         .map_err(|err| anyhow::anyhow!("{err}"))?;
     let session =
         engine.session(SessionOptions::at(&place.workspace)).map_err(|err| anyhow::anyhow!("{err}"))?;
-    findings.extend(lint_pool(&session.pool()).iter().map(|finding| Finding::advice("tools", finding)));
-    Ok(())
+    Ok(session.pool())
 }
 
 fn pins(findings: &mut Vec<Finding>) {

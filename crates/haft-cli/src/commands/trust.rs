@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
 fn judge(options: &Options, place: &Place, yes: bool, out: &mut Out) -> anyhow::Result<Exit> {
     let brought = trust::look(&place.workspace);
     match &brought.standing {
-        // Somebody's store is broken, not the workspace: trusting it anew mends that.
+        // The store is broken, not the workspace: trusting it anew mends that.
         Standing::Unsure(why) if !brought.bundle.files.is_empty() => out::complain(why),
         Standing::Unsure(why) => return Err(usage(format!("this workspace cannot be trusted: {why}"))),
         Standing::Nothing => {
@@ -90,18 +90,29 @@ fn judge(options: &Options, place: &Place, yes: bool, out: &mut Out) -> anyhow::
         say(options, out, &brought, Some(&outline), &words)?;
         return Ok(Exit::Done);
     }
+    put_to(options, brought, &outline, yes, out)
+}
+
+/// Puts what is not trusted to a person, unless somebody has said yes before.
+fn put_to(
+    options: &Options,
+    brought: Brought,
+    outline: &Outline,
+    yes: bool,
+    out: &mut Out,
+) -> anyhow::Result<Exit> {
     if !options.json {
-        out.lines(&shown(&brought, &outline))?;
+        out.lines(&shown(&brought, outline))?;
         out.flush()?;
     }
-    if !yes && !confirmed(options)? {
-        say(options, out, &brought, Some(&outline), "not trusted; nothing of it counts")?;
+    if !yes && !confirmed(options) {
+        say(options, out, &brought, Some(outline), "not trusted; nothing of it counts")?;
         return Ok(Exit::Denied);
     }
-    // What was shown is what is kept: the files are not read again.
-    trust::trust(&place.workspace, &brought.bundle)?;
-    let brought = Brought { standing: trust::look(&place.workspace).standing, ..brought };
-    say(options, out, &brought, Some(&outline), "trusted")?;
+    // What was shown is what is kept: the files are not read again for it.
+    trust::trust(&brought.workspace, &brought.bundle)?;
+    let brought = Brought { standing: trust::look(&brought.workspace).standing, ..brought };
+    say(options, out, &brought, Some(outline), "trusted")?;
     Ok(Exit::Done)
 }
 
@@ -210,12 +221,12 @@ fn import(place: &Place, write: bool, out: &mut Out) -> anyhow::Result<Exit> {
 }
 
 /// Whether a person at the terminal says yes.
-fn confirmed(options: &Options) -> anyhow::Result<bool> {
+fn confirmed(options: &Options) -> bool {
     if !may_ask(options) {
         out::complain("nobody is there to be asked; say --yes if you trust it");
-        return Ok(false);
+        return false;
     }
-    Ok(converse().unwrap_or(false))
+    converse().unwrap_or(false)
 }
 
 fn converse() -> io::Result<bool> {

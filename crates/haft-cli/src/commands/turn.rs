@@ -130,7 +130,7 @@ fn last_line(dialect: Dialect, results: &[ToolResult], session: &Session) -> Val
 fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = watch::runtime()?;
     let done = runtime.block_on(work);
-    // A thread may still wait for stdin or the terminal; nobody waits for the thread.
+    // A thread may still wait for stdin; nobody waits for the thread.
     runtime.shutdown_background();
     done
 }

@@ -18,10 +18,11 @@ use toml::{
 };
 
 use super::{
-    Bash, Level, Limits, Note, Sandbox, Secrets, Settings,
+    Bash, Level, Limits, Note, Sandbox, Secrets, Settings, Web,
     keys::{Step, step},
 };
 use crate::{
+    draw::plain_line,
     exit::usage,
     hooks::{self, WrittenHooks},
     place,
@@ -46,6 +47,7 @@ struct InFile {
     read: Read,
     bash: Bash,
     sandbox: WrittenSandbox,
+    web: Web,
     secrets: Secrets,
     hooks: WrittenHooks,
 }
@@ -181,6 +183,7 @@ impl<'a> File<'a> {
             data_reminder: written.read.data_reminder,
             sandbox: self.sandbox(written.sandbox)?,
             bash: written.bash,
+            web: written.web,
             secrets: written.secrets,
             hooks: hooks.into_iter().collect(),
             ..Settings::default()
@@ -240,6 +243,8 @@ impl<'a> File<'a> {
     }
 
     pub(super) fn wrong(self, span: Range<usize>, what: impl Display) -> anyhow::Error {
+        // A quoted key can hold anything, and the file may be a stranger's.
+        let what = plain_line(what.to_string());
         usage(format!("{}:{}: {what}", self.path.display(), self.line(span.start)))
     }
 

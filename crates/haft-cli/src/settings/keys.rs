@@ -65,6 +65,9 @@ pub(super) const KEYS: &[Key] = &[
     key("sandbox.permissions.allow", Never(LAYER)),
     key("sandbox.permissions.ask", Counts),
     key("sandbox.permissions.deny", Counts),
+    key("web.timeout_s", Lower(|set| figure(set.web.timeout_s, web_seconds()))),
+    key("web.most_bytes", Lower(|set| figure(set.web.most_bytes, web_bytes()))),
+    key("web.data_reminder", Only(true)),
     key("secrets.redact", Only(true)),
     key("secrets.off_for", Never(SHOWN)),
     key("secrets.names", Counts),
@@ -102,6 +105,26 @@ fn bash() -> haft_tools::BashOptions {
 
 fn most_output() -> usize {
     usize::try_from(bash().most_output).unwrap_or(usize::MAX)
+}
+
+#[cfg(feature = "web")]
+fn web_seconds() -> usize {
+    seconds(haft_tools::WebOptions::default().timeout)
+}
+
+#[cfg(feature = "web")]
+fn web_bytes() -> usize {
+    haft_tools::WebOptions::default().most_bytes
+}
+
+#[cfg(not(feature = "web"))]
+fn web_seconds() -> usize {
+    usize::MAX
+}
+
+#[cfg(not(feature = "web"))]
+fn web_bytes() -> usize {
+    usize::MAX
 }
 
 fn seconds(duration: std::time::Duration) -> usize {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::Document;
-use crate::exit::usage;
+use crate::{draw::plain_line, exit::usage};
 
 /// A server that could be started or reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl McpServer {
 
 /// The servers that a file lists.
 pub(crate) fn servers(document: &Document) -> anyhow::Result<Vec<McpServer>> {
-    let wrong = |what: String| usage(format!("{}: {what}", document.path.display()));
+    let wrong = |what: String| usage(format!("{}: {}", document.path.display(), plain_line(what)));
     let root: Value = serde_json::from_str(&document.text).map_err(|err| wrong(err.to_string()))?;
     let Some(listed) = root.get("mcpServers") else { return Ok(Vec::new()) };
     let listed =
@@ -102,28 +102,37 @@ fn pairs(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, Str
 /// The text with `${VAR}` and `${VAR:-default}` filled in, or the variable that is missing. What has another form stays.
 pub(crate) fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let (mut expanded, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(start) = rest.find("${") {
-        let (before, after) = (&rest[..start], &rest[start + 2..]);
+    while let Some((before, inside, after)) = next_braces(rest) {
         expanded.push_str(before);
-        let Some(end) = after.find('}') else {
-            rest = &rest[start..];
-            break;
-        };
-        let (name, default) = match after[..end].split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (&after[..end], None),
-        };
-        if is_name(name) {
-            // As a shell has it: `:-` also stands in for a variable that is empty.
-            let value = variable(name).filter(|value| !value.is_empty() || default.is_none());
-            expanded.push_str(&value.or(default.map(str::to_owned)).ok_or_else(|| name.to_owned())?);
-        } else {
-            expanded.push_str(&rest[start..start + 2 + end + 1]);
+        match filled(inside, &variable)? {
+            Some(value) => expanded.push_str(&value),
+            None => expanded.extend(["${", inside, "}"]),
         }
-        rest = &after[end + 1..];
+        rest = after;
     }
     expanded.push_str(rest);
     Ok(expanded)
+}
+
+/// What is before, in and after the next `${…}`.
+fn next_braces(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("${")?;
+    let (inside, after) = rest.split_once('}')?;
+    Some((before, inside, after))
+}
+
+/// The value of what stands in braces, `None` if it is no variable, or the name of the one that is missing.
+fn filled(inside: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, String> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    if !is_name(name) {
+        return Ok(None);
+    }
+    // As a shell has it: `:-` also stands in for a variable that is empty.
+    let value = variable(name).filter(|value| !value.is_empty() || default.is_none());
+    value.or(default.map(str::to_owned)).map(Some).ok_or_else(|| name.to_owned())
 }
 
 fn is_name(name: &str) -> bool {

@@ -45,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) data_reminder: Option<bool>,
     pub(crate) sandbox: Sandbox,
     pub(crate) bash: Bash,
+    pub(crate) web: Web,
     pub(crate) secrets: Secrets,
     /// The tables `[hooks]` as they are written, in the order of the levels.
     pub(crate) hooks: Vec<serde_json::Value>,
@@ -88,6 +89,18 @@ pub(crate) struct Sandbox {
     pub(crate) deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub(crate) hosts: Option<Vec<String>>,
+}
+
+/// What `[web]` says of fetching.
+#[cfg_attr(not(feature = "web"), allow(dead_code, reason = "it is for WebFetch alone"))]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Web {
+    /// Seconds that a fetch may take.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+    /// Bytes of a page that are read.
+    pub(crate) most_bytes: Option<NonZeroUsize>,
+    /// Whether replies say that what a page holds is data.
+    pub(crate) data_reminder: Option<bool>,
 }
 
 /// What `[secrets]` says of what must not be shown.
@@ -178,6 +191,7 @@ impl Settings {
             data_reminder: later.data_reminder.or(self.data_reminder),
             sandbox: self.sandbox.and(later.sandbox),
             bash: self.bash.and(later.bash),
+            web: self.web.and(later.web),
             secrets: self.secrets.and(later.secrets),
             hooks,
             fixed: self.fixed,
@@ -218,6 +232,16 @@ fn both<T>(one: Option<Vec<T>>, other: Option<Vec<T>>) -> Option<Vec<T>> {
             Some(one)
         }
         (one, other) => one.or(other),
+    }
+}
+
+impl Web {
+    fn and(self, later: Web) -> Web {
+        Web {
+            timeout_s: later.timeout_s.or(self.timeout_s),
+            most_bytes: later.most_bytes.or(self.most_bytes),
+            data_reminder: later.data_reminder.or(self.data_reminder),
+        }
     }
 }
 

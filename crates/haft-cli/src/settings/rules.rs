@@ -71,14 +71,7 @@ impl File<'_> {
         table: &DeTable<'_>,
         origin: Origin,
     ) -> anyhow::Result<Written> {
-        if let Some((key, _)) = table.iter().find(|(key, _)| !BESIDE.contains(&&**key.get_ref())) {
-            let word: &str = key.get_ref();
-            let near = nearest(word, BESIDE).map_or_else(
-                || format!("there are {}", BESIDE.join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            return Err(self.wrong(key.span(), format!("a rule has no `{word}`; {near}")));
-        }
+        self.check_words(table)?;
         let Some(text) = table.get("rule") else {
             return Err(self.wrong(
                 value.span(),
@@ -93,6 +86,18 @@ impl File<'_> {
             except_roles: self.texts("except_roles", table)?,
             ..Written::new(self.text("rule", text)?, origin)
         })
+    }
+
+    fn check_words(self, table: &DeTable<'_>) -> anyhow::Result<()> {
+        let Some((key, _)) = table.iter().find(|(key, _)| !BESIDE.contains(&&**key.get_ref())) else {
+            return Ok(());
+        };
+        let word: &str = key.get_ref();
+        let advice = match nearest(word, BESIDE) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", BESIDE.join(", ")),
+        };
+        Err(self.wrong(key.span(), format!("a rule has no `{word}`; {advice}")))
     }
 
     fn text(self, name: &str, value: &Spanned<DeValue<'_>>) -> anyhow::Result<String> {

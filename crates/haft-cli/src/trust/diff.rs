@@ -39,7 +39,7 @@ fn shown(text: &str, is_kept: impl Fn(char) -> bool) -> String {
 }
 
 /// What is not seen, or changes what is seen around it: controls, directions, joiners, fillers, selectors, tags.
-fn hides(c: char) -> bool {
+pub(super) fn hides(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

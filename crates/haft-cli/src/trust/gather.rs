@@ -76,40 +76,43 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Reads it all, or says what makes that impossible.
 pub(super) fn gather(workspace: &Path) -> Result<Bundle, String> {
-    let mut gathering =
-        Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0, names: 0 };
-    for path in FILES {
-        gathering.file(path)?;
-    }
-    for path in DIRECTORIES {
-        gathering.directory(path, 0)?;
-    }
-    gathering.bundle.files.sort_by(|one, other| one.path.cmp(&other.path));
-    Ok(gathering.bundle)
+    Gathering::at(workspace)?.all()
 }
 
 /// One file below a directory, read under the same conditions.
 pub(super) fn read_below(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
-    let mut gathering =
-        Gathering { root: open_root(workspace)?, bundle: Bundle::default(), bytes: 0, names: 0 };
+    let mut gathering = Gathering::at(workspace)?;
     gathering.file(path)?;
     Ok(gathering.bundle.files.pop().map(|content| content.bytes))
-}
-
-fn open_root(workspace: &Path) -> Result<OwnedFd, String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    fs::open(workspace, flags, Mode::empty())
-        .map_err(|err| format!("{} cannot be read: {err}", workspace.display()))
 }
 
 struct Gathering {
     root: OwnedFd,
     bundle: Bundle,
     bytes: u64,
-    names: usize,
+    /// How many more names may be looked at.
+    names_left: usize,
 }
 
 impl Gathering {
+    fn at(workspace: &Path) -> Result<Gathering, String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = fs::open(workspace, flags, Mode::empty())
+            .map_err(|err| format!("{} cannot be read: {err}", workspace.display()))?;
+        Ok(Gathering { root, bundle: Bundle::default(), bytes: 0, names_left: MOST_NAMES })
+    }
+
+    fn all(mut self) -> Result<Bundle, String> {
+        for path in FILES {
+            self.file(path)?;
+        }
+        for path in DIRECTORIES {
+            self.directory(path, 0)?;
+        }
+        self.bundle.files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(self.bundle)
+    }
+
     fn file(&mut self, path: &str) -> Result<(), String> {
         let Some((file, FileType::RegularFile)) = self.open(path)? else { return Ok(()) };
         let mut bytes = Vec::new();
@@ -134,11 +137,11 @@ impl Gathering {
             return Err(format!("{path} is nested deeper than {DEEPEST} directories"));
         }
         let Some((directory, FileType::Directory)) = self.open(path)? else { return Ok(()) };
-        let names = names(directory).map_err(|err| unreadable(path, &err))?;
-        self.names += names.len();
-        if self.names > MOST_NAMES {
-            return Err(format!("there are more than {MOST_NAMES} names in agents and skills"));
-        }
+        let names = names(directory, self.names_left).map_err(|err| unreadable(path, &err))?;
+        self.names_left = self
+            .names_left
+            .checked_sub(names.len())
+            .ok_or_else(|| format!("there are more than {MOST_NAMES} names in agents and skills"))?;
         for name in names {
             let name = name.ok_or_else(|| format!("a name in {path} is not UTF-8"))?;
             let below = format!("{path}/{name}");
@@ -155,38 +158,49 @@ impl Gathering {
         let mut here = self.root.try_clone().map_err(|err| unreadable(path, &err))?;
         let mut kind = FileType::Directory;
         for name in path.split('/') {
-            kind = match fs::statat(&here, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-                Err(err) => return Err(unreadable(path, &err.into())),
-            };
-            match kind {
-                FileType::Symlink => {
+            match enter(&here, name).map_err(|err| unreadable(path, &err.into()))? {
+                Entered::At(found, of_kind) => (here, kind) = (found, of_kind),
+                Entered::Link => {
                     return Err(format!(
                         "{path} is a link, or behind one; put what it leads to in its place"
                     ));
                 }
-                FileType::RegularFile | FileType::Directory => {}
-                // A device that a sandbox put there, a pipe: nothing that could be trusted, and opening it might wait.
-                _ => return Ok(None),
-            }
-            // Opened without following and without waiting, should it have been swapped just now.
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            here =
-                fs::openat(&here, name, flags, Mode::empty()).map_err(|err| unreadable(path, &err.into()))?;
-            let opened = fs::fstat(&here).map_err(|err| unreadable(path, &err.into()))?;
-            if FileType::from_raw_mode(opened.st_mode) != kind {
-                return Err(format!("{path} changed while it was read"));
+                Entered::Nothing => return Ok(None),
             }
         }
         Ok(Some((here, kind)))
     }
 }
 
+/// What is under a name.
+enum Entered {
+    At(OwnedFd, FileType),
+    Link,
+    Nothing,
+}
+
+fn enter(directory: &OwnedFd, name: &str) -> Result<Entered, Errno> {
+    match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Entered::Nothing),
+        Err(err) => return Err(err),
+        Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => return Ok(Entered::Link),
+            FileType::RegularFile | FileType::Directory => {}
+            // A device that a sandbox put there, a pipe: nothing that could be trusted, and opening it might wait.
+            _ => return Ok(Entered::Nothing),
+        },
+    }
+    // Without following and without waiting, should it have been swapped just now.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = fs::openat(directory, name, flags, Mode::empty())?;
+    let kind = FileType::from_raw_mode(fs::fstat(&opened)?.st_mode);
+    Ok(Entered::At(opened, kind))
+}
+
 /// The names in a directory, sorted; `None` for one that is no text. One more than may be says that there are too many.
-fn names(directory: OwnedFd) -> io::Result<Vec<Option<String>>> {
+fn names(directory: OwnedFd, most: usize) -> io::Result<Vec<Option<String>>> {
     let mut names = Vec::new();
-    for entry in Dir::new(directory)?.take(MOST_NAMES + 3) {
+    for entry in Dir::new(directory)?.take(most + 3) {
         let entry = entry?;
         match entry.file_name().to_str() {
             Ok("." | "..") => {}
@@ -261,12 +275,10 @@ mod tests {
 
     #[test]
     fn too_many_names_are_refused_also_if_they_are_no_files() {
-        let tree = Workspace::new("-- .haft/skills/a\nx\n");
-        for name in 0..MOST_NAMES {
-            std::fs::create_dir(tree.root().join(format!(".haft/skills/{name:05}"))).unwrap();
-        }
-        let refused = gather(tree.root()).unwrap_err();
-        assert_eq!(refused, "there are more than 10000 names in agents and skills");
+        let tree = Workspace::new("-- .haft/skills/a/b/x\n-- .haft/skills/c\nx\n");
+        let with = |names_left| Gathering { names_left, ..Gathering::at(tree.root()).unwrap() }.all();
+        assert_eq!(with(4).unwrap().files.len(), 2);
+        assert_eq!(with(3).unwrap_err(), "there are more than 10000 names in agents and skills");
     }
 
     #[test]

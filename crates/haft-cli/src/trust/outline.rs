@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     diff::{revealed_line, unified},
+    gather::Bundle,
     standing::{Brought, Change},
 };
 use crate::{
@@ -169,27 +170,20 @@ impl Brought {
     /// The difference to what was trusted before; empty if nothing was.
     pub(crate) fn diff(&self) -> String {
         let Some(before) = self.standing.trusted() else { return String::new() };
-        let mut text = String::new();
-        for (path, change) in self.changes() {
-            let bytes = |bundle: &super::gather::Bundle| bundle.find(&path).map(|file| file.bytes.clone());
-            let (old, new) =
-                (bytes(&before.bundle).unwrap_or_default(), bytes(&self.bundle).unwrap_or_default());
-            match (str::from_utf8(&old), str::from_utf8(&new)) {
-                (Ok(old), Ok(new)) if change != Change::Changed || old != new => {
-                    text.push_str(&unified(&path, old, new));
-                }
-                _ => {
-                    let _ = writeln!(
-                        text,
-                        "{}: {} and no text: {} bytes before, {} now",
-                        revealed_line(&path),
-                        change.word(),
-                        old.len(),
-                        new.len()
-                    );
-                }
-            }
-        }
-        text
+        let one = |(path, change): (String, Change)| {
+            let bytes =
+                |bundle: &Bundle| bundle.find(&path).map(|file| file.bytes.clone()).unwrap_or_default();
+            diff_of_one(&path, change, &bytes(&before.bundle), &bytes(&self.bundle))
+        };
+        self.changes().into_iter().map(one).collect()
+    }
+}
+
+fn diff_of_one(path: &str, change: Change, old: &[u8], new: &[u8]) -> String {
+    let path = revealed_line(path);
+    match (str::from_utf8(old), str::from_utf8(new)) {
+        // An empty file that comes or goes has no lines that could differ.
+        (Ok(old), Ok(new)) if old != new => unified(&path, old, new),
+        _ => format!("{path}: {}, {} bytes before, {} now\n", change.word(), old.len(), new.len()),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    diff::revealed_line,
     gather::{Bundle, SERVERS, SETTINGS, gather},
     store::{Trusted, recall},
 };
@@ -145,6 +146,8 @@ impl Brought {
             }
             Standing::Unsure(why) => why.clone(),
         };
+        // Names of files are a stranger's words, too.
+        let why = revealed_line(&why);
         Some(format!("the workspace's own settings do not count: {why}; see `haft trust`"))
     }
 

@@ -52,7 +52,21 @@ fn managed_settings_cannot_be_loosened() {
     }
     managed(&place, &[&READ[..], &["-v"]].concat())
         .expect(3, "haft.toml:1: allow rule `Read` does not count");
+    managed(&place, &[&READ[..], &["-v", "--allow", "Read"]].concat()).expect(3, "--allow does not count");
     place.haft(&READ).expect(0, "");
+}
+
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "a release build reads /etc/haft/haft.toml and nothing else")]
+fn what_is_managed_to_be_asked_no_other_layer_allows() {
+    let place = Place::new(
+        "-- managed.toml\npermissions.ask = [\"Read(a.txt)\"]\n-- config/haft/haft.toml\n\
+         models.\"*\".permissions.allow = [\"Read(a.txt)\"]\n-- project/a.txt\nx\n",
+    );
+    managed(&place, &[&READ[..], &["--model", "m"]].concat()).expect(3, "");
+    // The same question of the user is answered by the earlier layer.
+    let asking = [&READ[..], &["--model", "m", "--ask", "Read(a.txt)"]].concat();
+    place.haft(&asking).expect(0, "");
 }
 
 #[test]

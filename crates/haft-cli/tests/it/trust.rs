@@ -101,6 +101,14 @@ fn what_does_not_show_is_written_out() {
 }
 
 #[test]
+fn mistakes_of_a_stranger_cannot_move_the_cursor() {
+    let place = Place::new("");
+    write(&place, "project/haft.toml", "\"\\u001b[2J\\nhaft: all is well\" = 1\n");
+    let ran = place.haft(&["trust"]).expect(2, "there is no setting");
+    assert!(!ran.err.contains('\u{1b}') && ran.err.lines().count() == 1, "{ran:?}");
+}
+
+#[test]
 fn a_changed_a_new_or_a_vanished_file_ends_trust_and_the_difference_is_shown() {
     let place = Place::new(DENYING);
     place.haft(&["trust", "--yes"]).expect(0, "");
@@ -223,4 +231,25 @@ fn where_there_is_nothing_to_trust_nothing_is_said() {
         "it brings no settings, servers, agents or skills\n"
     );
     assert_eq!(place.haft(&["trust", "--status", "--json"]).expect(0, "").json()["state"], "nothing");
+}
+
+#[test]
+fn the_doctor_says_what_servers_lack() {
+    let place = Place::new(
+        "-- project/.mcp.json\n{\"mcpServers\":{\"a\":{\"command\":\"${TOOL:-x}\"},\"b\":{\"url\":\"https://x/${MISSING}\"}}}\n",
+    );
+    let servers = || place.haft(&["doctor"]).out;
+    assert!(
+        servers().contains("server   a: does not count: the workspace is not trusted\n"),
+        "{}",
+        servers()
+    );
+    place.haft(&["trust", "--yes"]).expect(0, "");
+    assert!(servers().contains("server   a: listed") && servers().contains("server   b: MISSING is not set"));
+    write(&place, "project/.mcp.json", "{");
+    assert!(
+        servers().contains("server   ") && servers().contains(".mcp.json: EOF while parsing"),
+        "{}",
+        servers()
+    );
 }

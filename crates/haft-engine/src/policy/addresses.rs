@@ -13,19 +13,11 @@ pub(super) fn why(host: &str) -> Option<&'static str> {
     if let Some(address) = address(&host) {
         return (!haft_tool::is_public(address)).then_some("an address of a machine or a private network");
     }
-    is_local(&host).then_some("a name of this machine or its network")
+    haft_tool::is_local_name(&host).then_some("a name of this machine or its network")
 }
 
 fn address(host: &str) -> Option<IpAddr> {
     ipv6(host).map(IpAddr::V6).or_else(|| host.parse().ok())
-}
-
-/// Names that never are public: this machine, and the ends that are kept for networks of one's own.
-fn is_local(host: &str) -> bool {
-    const ENDS: [&str; 6] = ["localhost", "local", "internal", "localdomain", "lan", "home.arpa"];
-    let ends_so =
-        |end: &&str| host == *end || host.strip_suffix(*end).is_some_and(|rest| rest.ends_with('.'));
-    ENDS.iter().any(ends_so)
 }
 
 #[cfg(test)]

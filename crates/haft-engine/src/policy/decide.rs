@@ -154,7 +154,9 @@ impl Policy {
         ];
         let mut findings = stages.into_iter().flatten();
         let decided = findings.next().expect("the last stage always answers");
-        Decision::new(self, request, decided, findings.next(), survey.cascade)
+        // What would have decided otherwise is something else, not the same rule seen from another side.
+        let otherwise = findings.find(|finding| finding.rule().is_none() || finding.rule() != decided.rule());
+        Decision::new(self, request, decided, otherwise, survey.cascade)
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.
@@ -202,6 +204,13 @@ impl Policy {
             patterns.paths(Access::Read).restricted(&mut restricted);
         }
         restricted
+    }
+
+    /// Whether a rule that counts in calls of these names allows this very host, written out: the only way to an address of
+    /// a private network.
+    pub fn names_host<'a>(&'a self, names: impl Iterator<Item = &'a str>, host: &str) -> bool {
+        let scoped = names.filter_map(|name| self.scoped.get(name));
+        iter::once(&self.shared).chain(scoped).any(|patterns| patterns.hosts.naming(host).is_some())
     }
 
     /// The rule that a command which is not understood may fall under, although this one allows the tool. What only
@@ -271,11 +280,6 @@ impl Policy {
         let rules =
             self.patterns(request).map(|patterns| patterns.paths(access)).filter(|rules| rules.restricts());
         rules.filter_map(|rules| seen.ways().find_map(|way| rules.speaks_below(way))).min()
-    }
-
-    /// Whether a rule allows this very host, written out: the only way to an address of a private network.
-    fn names_host(&self, request: &Request<'_>, host: &str) -> bool {
-        self.patterns(request).any(|patterns| patterns.hosts.naming(host).is_some())
     }
 
     fn is_named_by_a_rule(&self, request: &Request<'_>, seen: &Seen<'_>) -> bool {
@@ -437,7 +441,8 @@ impl Survey {
     fn look_at_host(&mut self, policy: &Policy, request: &Request<'_>, effect: &HostEffect, part: Part) {
         let hits = policy.find_host(request, effect);
         // What a command contacts is refused by the proxy that it has to go through.
-        if effect.by.is_none() && self.private.is_none() && !policy.names_host(request, &effect.host) {
+        if effect.by.is_none() && self.private.is_none() && !policy.names_host(request.names(), &effect.host)
+        {
             self.private = addresses::why(&effect.host).map(|what| (what, part));
         }
         self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;

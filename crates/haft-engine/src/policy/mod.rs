@@ -2,7 +2,8 @@
 //!
 //! [`Policy::compile`] turns rule texts into matchers once; [`Policy::decide`] answers for one call with
 //! *allow*, *ask* or *deny* and a [`Trace`] that says why; [`settle`] gives out the [`Permit`] without which nothing runs,
-//! or leaves the question open; [`hear`] is what hooks make of that, and [`ask`] asks the person. Deciding is pure: no I/O, no clock, no environment.
+//! or leaves the question open; [`hear`] is what hooks make of that, and [`ask`] asks a [`Classifier`] in mode `auto`, and then
+//! the person. Deciding is pure: no I/O, no clock, no environment.
 //! What a path really is after links stands in [`PathEffect::target`](haft_tool::PathEffect::target) already.
 //!
 //! ```
@@ -71,7 +72,7 @@
 //! and in mode `accept-edits` a reversible write inside the workspace. They never cover a tool of a server
 //! ([`Request::external`]): what it says of itself can get it refused, not permitted.
 //!
-//! Not here: layers of settings, a classifier, trust, and how hooks are asked. They stand before and after these stages.
+//! Not here: layers of settings, trust, and how hooks are asked. They stand before and after these stages.
 
 mod mode; //       how much is asked
 mod written; //    rules as people write them

@@ -202,11 +202,14 @@ impl Table {
 
     /// Whether no rule of this rank asks or allows anything.
     pub(super) fn layer_is_empty(&self, rank: Rank) -> bool {
-        !self.rules.iter().any(|listed| listed.verdict != Verdict::Deny && listed.rank() == rank)
+        let speaks = |listed: &Listed| listed.verdict != Verdict::Deny && listed.rule.origin != Origin::Haft;
+        !self.rules.iter().any(|listed| speaks(listed) && listed.rank() == rank)
     }
 
+    /// How many rules somebody has written into a list.
     pub(super) fn count(&self, verdict: Verdict) -> usize {
-        self.rules.iter().filter(|rule| rule.verdict == verdict).count()
+        let is_theirs = |listed: &&Listed| listed.verdict == verdict && listed.rule.origin != Origin::Haft;
+        self.rules.iter().filter(is_theirs).count()
     }
 }
 

@@ -36,7 +36,7 @@ impl Policy {
             return None;
         }
         let mut rules = suggest(request, None).filter(|rules| self.would_allow(rules, request))?;
-        for index in (0..rules.len()).rev().filter(|_| rules.len() > 1).collect::<Vec<_>>() {
+        for index in (0..rules.len()).rev() {
             let mut fewer = rules.clone();
             fewer.remove(index);
             if self.would_allow(&fewer, request) {

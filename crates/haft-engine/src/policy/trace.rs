@@ -383,6 +383,7 @@ impl Trace {
             1 => "the caller may call it".to_owned(),
             2 => "all paths are absolute".to_owned(),
             3 => "no address of a private network is named".to_owned(),
+            5 if self.cascade.asking != 0 => "an earlier layer allows what one asks about".to_owned(),
             5 => rules(Verdict::Ask),
             6 => "no rule speaks of what is below a path".to_owned(),
             7 => "nothing that is protected is written".to_owned(),
@@ -465,7 +466,7 @@ impl Finding {
         }
     }
 
-    fn rule(&self) -> Option<RuleId> {
+    pub(super) fn rule(&self) -> Option<RuleId> {
         match self.cause {
             Cause::Rule(rule) | Cause::Doubt(rule) | Cause::Below(rule) => Some(rule),
             _ => None,

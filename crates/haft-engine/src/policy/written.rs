@@ -181,6 +181,8 @@ pub enum Origin {
     },
     /// By the program that embeds haft, or a person, for this session.
     Session,
+    /// By haft itself: what it has kept for a session may be read there.
+    Haft,
 }
 
 impl fmt::Display for Origin {
@@ -189,6 +191,7 @@ impl fmt::Display for Origin {
             Origin::Flag => f.write_str("command line"),
             Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
             Origin::Session => f.write_str("this session"),
+            Origin::Haft => f.write_str("haft itself"),
         }
     }
 }

@@ -123,6 +123,10 @@ impl Host for CallHost {
         let declared = Declared { places: &self.places, hosts: &self.hosts, read_only: self.read_only };
         grant(&self.session, &self.entry, &declared, self.token())
     }
+    fn names_host(&self, host: &str) -> bool {
+        let names = self.entry.tool().spec().other_names().iter().copied();
+        self.session.policy().names_host(std::iter::once(self.entry.name()).chain(names), host)
+    }
     fn tasks(&self) -> Arc<dyn Tasks> {
         Arc::new(CallTasks { list: self.session.task_list().clone(), events: self.events.clone() })
     }

@@ -154,7 +154,7 @@ impl Session {
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
         // cannot be will keep nothing, and each result will say so.
         if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
-            rules.allow.push(Written::new(read_below(&results), Origin::Session));
+            rules.allow.push(Written::new(read_below(&results), Origin::Haft));
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));

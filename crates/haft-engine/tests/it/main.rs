@@ -1,5 +1,7 @@
 //! The engine as an embedder uses it.
 
+#![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
+
 mod kit; //      what the tests share
 mod turns; //    how the calls of a turn run together
 mod limits; //   time-outs, interrupts, retries, panics

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Whether it is one of this machine's own: what is sent there would come from there. Nothing is sent to find out.
-pub(super) fn is_own(address: SocketAddr) -> bool {
+pub fn is_own(address: SocketAddr) -> bool {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),

@@ -22,6 +22,7 @@ use std::{
     thread,
 };
 
+pub use address::is_own;
 pub(crate) use hosts::Hosts;
 
 /// A proxy that runs until this value goes.

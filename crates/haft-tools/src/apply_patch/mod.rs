@@ -152,9 +152,15 @@ fn planned(files: &dyn Files, input: &ApplyPatchInput, patch: &Patch<'_>) -> Res
     if faults.is_empty() { Ok(plans) } else { Err(all_in_one(faults)) }
 }
 
+/// Nobody reads more before they answer; the effects name every file.
+const MOST_DRAWN: usize = 50;
+
 /// The changes that would be made, for whoever is asked about them.
 fn foreseen(files: &dyn Files, input: &ApplyPatchInput) -> Result<View, Fault> {
     let patch = input.parse()?;
+    if patch.files.len() > MOST_DRAWN {
+        return Err(Fault::failed(format!("a patch of {} files is too much to draw", patch.files.len())));
+    }
     for file in &patch.files {
         preview::is_small(files, &input.place(&file.path))?;
     }

@@ -8,6 +8,8 @@ pub(crate) mod report; // what model and person are told
 mod tests;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod always;
 
 use std::{path::Path, time::Duration};
 

@@ -37,10 +37,12 @@ use self::{
 };
 use crate::text::Form;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use self::cells::cells;
 #[cfg(all(feature = "fuzzing", feature = "pdf"))]
 pub(crate) use self::pdf::read_within as read_pdf;
-#[cfg(feature = "fuzzing")]
-pub(crate) use self::{cells::cells, picture::Picture};
+#[cfg(any(feature = "fuzzing", feature = "web"))]
+pub(crate) use self::picture::Picture;
 
 /// Reads a file: text with line numbers, a picture, the pages of a PDF, the cells of a notebook.
 ///

@@ -275,4 +275,40 @@ mod tests {
             check(Ask, text, expected);
         }
     }
+
+    #[test]
+    fn no_text_makes_it_panic_or_become_another_rule() {
+        let odd = [
+            "",
+            "(",
+            ")",
+            "()",
+            "(*)",
+            "é(ü*)",
+            "mcp__",
+            "mcp__*",
+            "*",
+            "Bash(*)x",
+            "Bash( *)",
+            "Bash(:*)",
+            "Bash(* *)",
+        ];
+        let more = [
+            "Read(é*/ü)",
+            "Read(~)",
+            "Read(~x)",
+            "Read(/)",
+            "Edit(**/**)",
+            "Bash(\u{200b}*)",
+            "LS()",
+            "Write(\n)",
+        ];
+        for text in odd.into_iter().chain(more) {
+            for list in [Allow, Ask, Deny] {
+                if let Same(rule) | Near(rule, _) = convert(list, text) {
+                    assert!(rule.parse::<Rule>().is_ok(), "{text} became {rule}");
+                }
+            }
+        }
+    }
 }

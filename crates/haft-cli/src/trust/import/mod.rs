@@ -100,7 +100,7 @@ pub(crate) fn import(workspace: &Path) -> anyhow::Result<Imported> {
 struct Gathered {
     mode: Option<Mode>,
     forbids_bypass: bool,
-    rules: Vec<(List, String, &'static str)>,
+    rules: Vec<(List, String)>,
     hooks: Map<String, Value>,
     remarks: Vec<Remark>,
 }
@@ -148,10 +148,11 @@ impl Gathered {
         for rule in value.as_array().ok_or_else(wrong)? {
             let rule = rule.as_str().ok_or_else(wrong)?;
             match convert(list, rule) {
-                Converted::Same(same) => self.rules.push((list, same, at)),
+                Converted::Same(same) => self.rules.push((list, same)),
                 Converted::Near(near, why) => {
-                    self.remark(at, format!("{} rule `{rule}` becomes `{near}`: {why}", list.word()));
-                    self.rules.push((list, near, at));
+                    let word = if near == rule { "stays" } else { "becomes" };
+                    self.remark(at, format!("{} rule `{rule}` {word} `{near}`: {why}", list.word()));
+                    self.rules.push((list, near));
                 }
                 Converted::Not(why) => {
                     let what = format!("{} rule `{rule}` cannot be said here: {why}", list.word());
@@ -189,30 +190,25 @@ impl Gathered {
     }
 
     fn text(&self) -> String {
-        let mut text = String::new();
-        if let Some(mode) = self.mode {
-            text.push_str(&format!("mode = {}\n", toml::text(mode.name())));
-        }
-        if self.forbids_bypass {
-            text.push_str("forbid_modes = [\"bypass\"]\n");
-        }
-        if !self.rules.is_empty() {
-            text.push_str("\n[permissions]\n");
-        }
-        for list in [List::Allow, List::Ask, List::Deny] {
-            let rules: Vec<&str> =
-                self.rules.iter().filter(|(of, ..)| *of == list).map(|(_, rule, _)| rule.as_str()).collect();
-            if !rules.is_empty() {
-                text.push_str(&toml::list(list.word(), &rules));
-            }
-        }
-        if !self.hooks.is_empty() {
-            text.push_str("\n[hooks]\n");
-        }
-        for (event, groups) in &self.hooks {
-            text.push_str(&format!("{} = {}\n", toml::key(event), toml::value(groups)));
-        }
-        text.trim_start().to_owned()
+        let mode = self.mode.map(|mode| format!("mode = {}\n", toml::text(mode.name()))).unwrap_or_default();
+        let forbids = if self.forbids_bypass { "forbid_modes = [\"bypass\"]\n" } else { "" };
+        let lists: String = [List::Allow, List::Ask, List::Deny].map(|list| self.list(list)).concat();
+        let hook =
+            |(event, groups): (&String, &Value)| format!("{} = {}\n", toml::key(event), toml::value(groups));
+        let hooks: String = self.hooks.iter().map(hook).collect();
+        let table = |name: &str, lines: String| match lines.as_str() {
+            "" => String::new(),
+            lines => format!("\n[{name}]\n{lines}"),
+        };
+        format!("{mode}{forbids}{}{}", table("permissions", lists), table("hooks", hooks))
+            .trim_start()
+            .to_owned()
+    }
+
+    fn list(&self, list: List) -> String {
+        let rules = self.rules.iter().filter(|(of, _)| *of == list);
+        let rules: Vec<&str> = rules.map(|(_, rule)| rule.as_str()).collect();
+        if rules.is_empty() { String::new() } else { toml::list(list.word(), &rules) }
     }
 }
 

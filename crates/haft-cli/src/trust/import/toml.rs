@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::trust::diff::hides;
+
 /// A text in quotes.
 pub(super) fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -10,7 +12,8 @@ pub(super) fn text(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            // Also what a person would not see.
+            c if hides(c) => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
             c => quoted.push(c),
         }
     }
@@ -65,9 +68,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        for one in
-            [json!("a\"b\\c\n\t\u{1}é"), json!([1, 2.5, true]), json!({ "a b": ["x"], "c": {} }), json!([])]
-        {
+        for one in [
+            json!("a\"b\\c\n\t\u{1}\u{200b}é"),
+            json!([1, 2.5, true]),
+            json!({ "a b": ["x"], "c": {} }),
+            json!([]),
+        ] {
             let text = format!("x = {}", value(&one));
             let read: serde_json::Map<String, Value> = ::toml::from_str(&text).unwrap();
             assert_eq!(read["x"], one, "{text}");

@@ -52,6 +52,12 @@
 //! remove), not what its options do besides; a command some of whose words are not known is covered by none.
 //! What is not known is never covered by a path, a host or a command: only a rule for the whole tool does it.
 //!
+//! # Layers
+//! Rules stand in [layers](Layer): model, sandbox, agent, group, global. A deny holds wherever it stands. For each part of a
+//! call, the first layer that asks or allows has the word; within a layer, asking comes first. What an administrator asks
+//! ([`Written::firm`]), no layer permits. A question about the whole tool is answered by earlier layers only if they allow
+//! every part of the call.
+//!
 //! # Order
 //! Refusals come first, then questions, then permissions, so that one more deny or ask rule can never permit anything.
 //!
@@ -60,19 +66,21 @@
 //! | 1 | a deny rule matches | deny |
 //! | 2 | the tool wants a role that the caller lacks | deny |
 //! | 3 | a path is not absolute: an earlier stage is broken | deny |
-//! | 4 | mode `plan` and the call is not read-only | deny |
-//! | 5 | an ask rule matches | ask |
-//! | 6 | it touches everything below a path, unguarded as a shell command does, and a deny or ask rule speaks of some of that | ask |
-//! | 7 | it writes a file that is code, or would lose a system, a home or a repository ([`protected`]), and no allow rule names that very path | ask |
-//! | 8 | mode `bypass` | allow |
-//! | 9 | an allow rule covers the whole call, or rules and defaults cover every part of it | allow |
-//! | 10 | everything else | ask; in mode `dont-ask`: deny |
+//! | 4 | the tool itself would contact an address of a private network, and no allow rule names that very host | deny |
+//! | 5 | mode `plan` and the call is not read-only | deny |
+//! | 6 | an ask rule matches, and no earlier layer allows what it asks about | ask |
+//! | 7 | it touches everything below a path, unguarded as a shell command does, and a deny or ask rule speaks of some of that | ask |
+//! | 8 | it writes a file that is code, or would lose a system, a home or a repository ([`protected`]), and no allow rule names that very path | ask |
+//! | 9 | mode `bypass` | allow |
+//! | 10 | an allow rule covers the whole call, or rules and defaults cover every part of it | allow |
+//! | 11 | everything else | ask; in mode `dont-ask`: deny |
 //!
-//! The defaults of stage 9 cover a read inside the workspace, a command that is known to be read-only, the session's own state,
+//! The defaults of stage 10 cover a read inside the workspace, a command that is known to be read-only, the session's own state,
 //! and in mode `accept-edits` a reversible write inside the workspace. They never cover a tool of a server
 //! ([`Request::external`]): what it says of itself can get it refused, not permitted.
 //!
-//! Not here: where rules come from, trust, and how hooks are asked. They stand before and after these stages.
+//! Not here: where rules come from and whether they are trusted, and how hooks are asked. That stands before and after
+//! these stages.
 
 mod mode; //       how much is asked
 mod written; //    rules as people write them

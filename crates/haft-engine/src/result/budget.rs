@@ -135,19 +135,52 @@ impl Attic<'_> {
 /// Writes the preview of several texts as if they were one; says how many bytes of them it shows.
 fn show(blocks: &[Block], room: usize, whereabouts: &str, out: &mut String) -> usize {
     let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+    if let [only] = texts.as_slice() {
+        let Preview { head, tail, hidden_bytes, hidden_lines } = preview(only, room);
+        write_cut(out, head, tail, hidden_bytes, hidden_lines, whereabouts);
+        return head.len() + tail.len();
+    }
     let total: usize = texts.iter().map(|text| text.len()).sum();
-    let (first, last) = match texts.as_slice() {
-        [] => return 0,
-        [only] => {
-            let Preview { head, tail, hidden_bytes, hidden_lines } = preview(only, room);
-            write_cut(out, head, tail, hidden_bytes, hidden_lines, whereabouts);
-            return head.len() + tail.len();
+    let (head, whole) = beginning(&texts, room * 2 / 3);
+    // Of a text that is cut in its middle, the end comes after what was shown of its beginning.
+    let begun = if whole + 1 == texts.len() { head.last().map_or(0, |piece| piece.len()) } else { 0 };
+    let tail = texts[whole..].last().map_or("", |last| ending(&last[begun..], room / 3));
+    let shown = head.iter().map(|piece| piece.len()).sum::<usize>() + tail.len();
+    if shown > 0 {
+        write_cut(out, &joined(&head), tail, total.saturating_sub(shown), 0, whereabouts);
+    }
+    shown
+}
+
+/// The texts that fit, and the beginning of the first that does not; how many are whole.
+fn beginning<'a>(texts: &[&'a str], mut room: usize) -> (Vec<&'a str>, usize) {
+    let mut pieces = Vec::new();
+    for (whole, text) in texts.iter().enumerate() {
+        if text.len() > room {
+            pieces.push(preview(text, room).head);
+            return (pieces, whole);
         }
-        [first, .., last] => (preview(first, room * 2 / 3).head, preview(last, room / 3)),
-    };
-    let tail = if last.tail.is_empty() { last.head } else { last.tail };
-    write_cut(out, first, tail, total - first.len() - tail.len(), 0, whereabouts);
-    first.len() + tail.len()
+        pieces.push(*text);
+        room -= text.len();
+    }
+    (pieces, texts.len())
+}
+
+fn ending(text: &str, room: usize) -> &str {
+    let Preview { head, tail, .. } = preview(text, room);
+    if tail.is_empty() { head } else { tail }
+}
+
+/// A line each, at least.
+fn joined(pieces: &[&str]) -> String {
+    let mut all = String::new();
+    for piece in pieces {
+        if !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(piece);
+    }
+    all
 }
 
 fn write_cut(out: &mut String, head: &str, tail: &str, bytes: usize, lines: usize, whereabouts: &str) {
@@ -165,5 +198,39 @@ pub fn size(bytes: usize) -> String {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
         _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_texts_the_beginning_of_the_long_one_is_shown_with_the_short_one() {
+        let long: String = (0..1000).map(|line| format!("line {line}\n")).collect();
+        for texts in [["An observation.", long.as_str()], [long.as_str(), "The end."]] {
+            let (blocks, mut out) = (texts.map(|text| Block::Text(text.into())), String::new());
+            let shown = show(&blocks, 600, "see FILE", &mut out);
+            assert!(shown <= 600, "{shown}");
+            for words in ["line 0\n", "line 10\n", "see FILE"] {
+                assert!(out.contains(words), "{words} is not in {out}");
+            }
+            assert!(
+                out.starts_with(&texts[0][..5]) && out.ends_with(&texts[1][texts[1].len() - 5..]),
+                "{out}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_shown_once() {
+        let blocks = ["x".repeat(395), "y".repeat(10), "z".repeat(900)].map(|text| Block::Text(text.into()));
+        for room in 0..1300 {
+            let mut out = String::new();
+            let shown = show(&blocks, room, "-", &mut out);
+            let count =
+                out.bytes().filter(|byte| b"xyz".contains(byte)).count() - out.matches("bytes").count();
+            assert!(shown <= room && count == shown, "{room}: {shown}, {count} of them");
+        }
     }
 }

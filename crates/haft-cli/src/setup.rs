@@ -45,9 +45,10 @@ impl Setup {
         let talk = Talk::new(options.verbose).quiet(options.quiet);
         let place = Place::find(options.cwd.as_deref())?;
         let brought = trust::look(&place.workspace);
-        let documents =
-            if brought.counts(options.trust)? { brought.documents()? } else { warn(&options, &brought) };
-        let settings = Settings::read(options.config.as_deref(), &documents)?;
+        let counts = brought.counts(options.trust)?;
+        let documents = if counts { brought.documents()? } else { warn(&options, &brought) };
+        let mut settings = Settings::read(options.config.as_deref(), &documents)?;
+        settings.rules.ask.extend(brought.guards().into_iter().filter(|_| counts));
         let mode = settings.mode_for(options.mode)?;
         if options.unsandboxed && (settings.fixed.sandboxed || settings.sandbox.required == Some(true)) {
             return Err(usage(REQUIRED));

@@ -16,6 +16,8 @@ use rustix::{
 };
 use sha2::{Digest, Sha256};
 
+use super::named;
+
 /// The files that are read, if they are there.
 const FILES: [&str; 3] = [SETTINGS[0], SETTINGS[1], SERVERS];
 /// The directories all of whose files are read.
@@ -76,7 +78,13 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Reads it all, or says what makes that impossible.
 pub(super) fn gather(workspace: &Path) -> Result<Bundle, String> {
-    Gathering::at(workspace)?.all()
+    let mut gathering = Gathering::at(workspace)?;
+    gathering.all()?;
+    for path in named::candidates(&gathering.bundle, workspace) {
+        gathering.run_file(&path)?;
+    }
+    gathering.bundle.files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(gathering.bundle)
 }
 
 /// One file below a directory, read under the same conditions.
@@ -102,15 +110,35 @@ impl Gathering {
         Ok(Gathering { root, bundle: Bundle::default(), bytes: 0, names_left: MOST_NAMES })
     }
 
-    fn all(mut self) -> Result<Bundle, String> {
+    fn all(&mut self) -> Result<(), String> {
         for path in FILES {
             self.file(path)?;
         }
         for path in DIRECTORIES {
             self.directory(path, 0)?;
         }
-        self.bundle.files.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(self.bundle)
+        Ok(())
+    }
+
+    /// A file that a hook or a server runs. Of one that is large or behind a link, what tells that it has changed: the system
+    /// sets that time.
+    fn run_file(&mut self, path: &str) -> Result<(), String> {
+        // Programs are often links, as those of packages are: then it is what they lead to that counts.
+        let Ok(stat) = fs::statat(&self.root, path, AtFlags::empty()) else { return Ok(()) };
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || self.bundle.find(path).is_some()
+        {
+            return Ok(());
+        }
+        let is_small = u64::try_from(stat.st_size).is_ok_and(|size| size <= MOST_BYTES_OF_ONE);
+        if is_small && matches!(self.open(path), Ok(Some(_))) {
+            return self.file(path);
+        }
+        let bytes = format!(
+            "a file of {} bytes, last changed at {}.{:09}, number {}\n",
+            stat.st_size, stat.st_ctime, stat.st_ctime_nsec, stat.st_ino
+        );
+        self.bundle.files.push(Content { path: path.to_owned(), bytes: bytes.into_bytes() });
+        Ok(())
     }
 
     fn file(&mut self, path: &str) -> Result<(), String> {
@@ -240,6 +268,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_hook_or_a_server_runs_belongs_to_it() {
+        let tree = Workspace::new(
+            "-- haft.toml\n[[hooks.Stop]]\ncommand = \"./guard.sh src\"\n-- guard.sh\nx\n-- src/a\nx\n-- .mcp.json\n{\"mcpServers\":{\"x\":{\"command\":\"node\",\"args\":[\"srv.mjs\"]}}}\n-- srv.mjs\nx\n",
+        );
+        assert_eq!(paths(&tree), [".mcp.json", "guard.sh", "haft.toml", "srv.mjs"]);
+        let before = gather(tree.root()).unwrap();
+        std::fs::write(tree.root().join("srv.mjs"), vec![b' '; 2 << 20]).unwrap();
+        let after = gather(tree.root()).unwrap();
+        assert_ne!(before, after);
+        assert_eq!(after, gather(tree.root()).unwrap());
+        std::fs::write(tree.root().join("srv.mjs"), vec![b'x'; 2 << 20]).unwrap();
+        assert_ne!(after, gather(tree.root()).unwrap());
+    }
+
+    #[test]
     fn the_hash_tells_content_and_names_apart() {
         let hash = |files: &str| gather(Workspace::new(files).root()).unwrap().hash();
         let one = hash("-- haft.toml\na\n-- .mcp.json\nb\n");
@@ -276,7 +319,10 @@ mod tests {
     #[test]
     fn too_many_names_are_refused_also_if_they_are_no_files() {
         let tree = Workspace::new("-- .haft/skills/a/b/x\n-- .haft/skills/c\nx\n");
-        let with = |names_left| Gathering { names_left, ..Gathering::at(tree.root()).unwrap() }.all();
+        let with = |names_left| {
+            let mut gathering = Gathering { names_left, ..Gathering::at(tree.root()).unwrap() };
+            gathering.all().map(|()| gathering.bundle)
+        };
         assert_eq!(with(4).unwrap().files.len(), 2);
         assert_eq!(with(3).unwrap_err(), "there are more than 10000 names in agents and skills");
     }

@@ -6,6 +6,7 @@
 //! or less, one file more or less, and nothing of it counts until somebody has looked at the difference.
 
 mod gather; //   what it brings, read once
+mod named; //    and what that runs
 mod store; //    what was trusted before
 mod standing; // how the two compare
 mod outline; //  what would count, for people and programs

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use haft_engine::policy::{Origin, Written, path_rule};
+
 use super::{
     diff::revealed_line,
     gather::{Bundle, SERVERS, SETTINGS, gather},
@@ -169,7 +171,18 @@ impl Brought {
         Ok(Some(Document { path, text }))
     }
 
-    /// The files that are neither settings nor servers: agents and skills.
+    /// What asks before anything changes a file that its hooks or servers run: whoever could change it could run anything.
+    pub(crate) fn guards(&self) -> Vec<Written> {
+        let is_run = |file: &&super::gather::Content| !file.path.starts_with(".haft/");
+        let guard = |file: &super::gather::Content| Written {
+            firm: true,
+            reason: Some("a hook or a server of the workspace runs it".to_owned()),
+            ..Written::new(path_rule("Edit", &self.workspace.join(&file.path)), Origin::Haft)
+        };
+        self.others().filter(is_run).map(guard).collect()
+    }
+
+    /// The files that are neither settings nor servers: agents and skills, and what hooks and servers run.
     pub(crate) fn others(&self) -> impl Iterator<Item = &super::gather::Content> {
         let is_other = |path: &str| path != SERVERS && !SETTINGS.contains(&path);
         self.bundle.files.iter().filter(move |file| is_other(&file.path))

@@ -124,4 +124,4 @@ pub use rules::{Bases, Flaw, Policy, RuleError};
 pub use said::{Said, changed_input, strictest};
 pub use suggest::narrowest_rules;
 pub use trace::{Step, Trace};
-pub use written::{Circumstances, Layer, Origin, Rules, Written};
+pub use written::{Circumstances, Layer, Origin, Rules, Written, path_rule};

@@ -1,6 +1,9 @@
 //! Rules as people write them: their texts, the layer that each stands in, and where it was written.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +124,18 @@ impl Written {
         };
         in_layer && (self.for_roles.is_empty() || has(&self.for_roles)) && !has(&self.except_roles)
     }
+}
+
+/// The text of a rule for a path and all below it: `Read(//srv/data)`.
+pub fn path_rule(tool: &str, path: &Path) -> String {
+    let mut rule = format!("{tool}(/");
+    for char in path.to_string_lossy().chars() {
+        if !char.is_alphanumeric() && char != '/' {
+            rule.push('\\');
+        }
+        rule.push(char);
+    }
+    rule + ")"
 }
 
 /// Whose rules these are. A deny holds in every layer; of the others, the first layer with an answer decides.

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_shown_once() {
-        let blocks = ["x".repeat(395), "y".repeat(10), "z".repeat(900)].map(|text| Block::Text(text.into()));
+        let blocks = ["x".repeat(395), "y".repeat(10), "z".repeat(900)].map(Block::Text);
         for room in 0..1300 {
             let mut out = String::new();
             let shown = show(&blocks, room, "-", &mut out);

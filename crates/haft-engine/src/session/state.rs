@@ -20,7 +20,7 @@ use crate::{
     engine::Engine,
     policy::{
         Bases, Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules,
-        Written,
+        Written, path_rule,
     },
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
     result::{ToolResult, refused},
@@ -154,7 +154,7 @@ impl Session {
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
         // cannot be will keep nothing, and each result will say so.
         if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
-            rules.allow.push(Written::new(read_below(&results), Origin::Haft));
+            rules.allow.push(Written::new(path_rule("Read", &results), Origin::Haft));
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
@@ -289,18 +289,6 @@ impl Session {
             decision,
         })
     }
-}
-
-/// The rule that allows to read what lies below a directory.
-fn read_below(directory: &Path) -> String {
-    let mut rule = "Read(/".to_owned();
-    for c in directory.to_string_lossy().chars() {
-        if !c.is_alphanumeric() && c != '/' {
-            rule.push('\\');
-        }
-        rule.push(c);
-    }
-    rule + "/**)"
 }
 
 /// What a call would do and what would be decided about it.

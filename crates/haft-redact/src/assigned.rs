@@ -9,30 +9,60 @@ use crate::{
 
 /// A name is at most this long, before and behind the key word in it.
 const LONGEST_NAME: usize = 64;
+/// So much before a name says what it is the name of.
+const LONGEST_MARGIN: usize = 256;
 /// So much of a value is enough to judge it.
-const ENOUGH: usize = 512;
+const ENOUGH: usize = 256;
+
+/// Where the value of a name is, as far as can be told from what stands behind the key word in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    name_end: usize,
+    at: usize,
+    joint: Joint,
+}
+
+/// Where a value could be, behind a key word. Nearly always nowhere.
+pub(crate) fn value_at(text: &[u8], end: usize) -> Option<Place> {
+    let name_end = end + name_length(text[end..].iter().take(LONGEST_NAME));
+    let (at, joint) = joint(text, name_end)?;
+    Some(Place { name_end, at, joint })
+}
 
 /// The value of the name in which a key word stands. Nothing before `covered` is looked at again.
-pub(crate) fn find(line: &Line<'_>, start: usize, end: usize, covered: usize) -> Option<Span> {
-    let name_end = end + name_length(line.text[end..line.end].iter().take(LONGEST_NAME));
-    // Cheap, and almost always the end of it.
-    let (at, joint) = joint(line, name_end)?;
+pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) -> Option<Span> {
+    let Place { name_end, at, joint } = place;
     let before = name_length(line.text[line.start..start].iter().rev().take(LONGEST_NAME));
     let name = Name { line, start: start - before, end: name_end };
-    let weight = names::weigh(std::str::from_utf8(&line.text[name.start..name.end]).ok()?)?;
-    if at < covered || !name.allows(joint) {
+    if at < covered || at >= line.end || !name.allows(joint) {
         return None;
     }
-    // Judged by its beginning: what is refused again and again must not be read to its end each time.
-    let seen = Line { end: line.end.min(at + ENOUGH), ..*line };
-    let found = delimited(&seen, at, joint)?;
-    let written = Written { is_quoted: found.is_quoted, is_setting: name.is_setting(joint) };
-    let value = &line.text[found.start..found.end];
+    let weight = names::weigh(std::str::from_utf8(name.bytes()).ok()?)?;
+    let is_secret = |value: &[u8], is_quoted| {
+        let written = Written { is_quoted, is_setting: name.is_setting(joint) };
+        value::is_secret(value, weight, written)
+            && (joint != Joint::Space || is_typed(value, name.is_option()))
+    };
+    let text = &line.text[..line.end];
+    let found = match joint {
+        Joint::Tag => judged(text, at, tagged, is_secret),
+        _ => judged(text, at, quoted_or_bare, is_secret),
+    }?;
     let kind = if weight == Weight::Password { PASSWORD } else { SECRET };
-    let is_secret = value::is_secret(value, weight, written)
-        && (joint != Joint::Space || is_typed(value, name.is_option()));
-    let whole = if is_secret { delimited(line, at, joint)? } else { return None };
-    Some(Span { start: whole.start, end: whole.end, kind, sure: false })
+    Some(Span { start: found.start, end: found.end, kind, sure: false })
+}
+
+/// A value that is judged by its beginning, and only then read to its end: what is refused again and again must not be
+/// read to its end each time.
+pub(crate) fn judged(
+    text: &[u8],
+    at: usize,
+    read: fn(&[u8], usize) -> Option<Delimited>,
+    is_secret: impl Fn(&[u8], bool) -> bool,
+) -> Option<Delimited> {
+    let seen = &text[..text.len().min(at + ENOUGH)];
+    let found = read(seen, at)?;
+    if is_secret(&seen[found.start..found.end], found.is_quoted) { read(text, at) } else { None }
 }
 
 /// What stands between a name and its value.
@@ -47,8 +77,7 @@ enum Joint {
 }
 
 /// Where the value begins.
-fn joint(line: &Line<'_>, name_end: usize) -> Option<(usize, Joint)> {
-    let text = &line.text[..line.end];
+fn joint(text: &[u8], name_end: usize) -> Option<(usize, Joint)> {
     let at = closed(text, name_end);
     let spaces = blanks(text, at);
     let sign = at + spaces;
@@ -141,8 +170,9 @@ impl Name<'_> {
 
 /// `machine m login l password p`, on one line or on three; `ALTER USER u PASSWORD 'p'`.
 fn is_netrc(name: &[u8], before: &[u8]) -> bool {
-    let is_first = before.trim_ascii().is_empty();
-    let words = before[before.len().saturating_sub(256)..].to_ascii_lowercase();
+    let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
+    let is_first = near.len() == before.len() && near.trim_ascii().is_empty();
+    let words = near.to_ascii_lowercase();
     let follows = |word: &[u8]| memchr::memmem::find(&words, word).is_some();
     name.eq_ignore_ascii_case(b"password")
         && (is_first || follows(b"login ") || follows(b"user ") || follows(b"role "))
@@ -164,14 +194,11 @@ pub(crate) struct Delimited {
     pub(crate) is_quoted: bool,
 }
 
-fn delimited(line: &Line<'_>, at: usize, joint: Joint) -> Option<Delimited> {
-    let text = &line.text[..line.end];
-    if joint == Joint::Tag {
-        let length = memchr::memmem::find(&text[at..], b"</")
-            .or_else(|| (text.len() - at == ENOUGH).then_some(ENOUGH))?;
-        return (length > 0).then_some(Delimited { start: at, end: at + length, is_quoted: true });
-    }
-    quoted_or_bare(text, at)
+/// What stands before the tag that closes it. Of one that is too long to wait for that, everything.
+fn tagged(text: &[u8], at: usize) -> Option<Delimited> {
+    let length = memchr::memmem::find(&text[at..], b"</")
+        .or_else(|| (text.len() - at >= ENOUGH).then_some(text.len() - at))?;
+    (length > 0).then_some(Delimited { start: at, end: at + length, is_quoted: true })
 }
 
 /// The value at a place: up to the quotation mark that closes it, or to where a word ends.

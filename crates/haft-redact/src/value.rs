@@ -15,7 +15,7 @@ pub(crate) struct Written {
 }
 
 /// More of a value need not be seen to judge it.
-const ENOUGH: usize = 256;
+const ENOUGH: usize = 128;
 
 /// Whether a value is worth hiding.
 pub(crate) fn is_secret(value: &[u8], weight: Weight, written: Written) -> bool {
@@ -110,19 +110,29 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     is_marked(value)
         || is_filler(value)
+        || is_example(value)
         || WHOLE.iter().any(|word| lower == *word)
         || PARTS.iter().any(|part| memchr::memmem::find(&lower, part).is_some())
         || value.starts_with(b"-----")
         || matches!(value.first(), Some(b'<' | b'{' | b'[' | b'('))
 }
 
-/// One character again and again, or an example of somebody's documentation.
+/// One character again and again.
 pub(crate) fn is_filler(value: &[u8]) -> bool {
-    let is_one = value.len() > 1 && value.iter().all(|byte| *byte == value[0]);
-    let repeats = value
-        .windows(6)
-        .any(|six| six.iter().all(|byte| *byte == six[0]) && six[0] != b'=' && six[0] != b'/');
-    is_one || repeats || value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
+    let (mut longest, mut run, mut last) = (0, 0, None);
+    for byte in value {
+        run = if last == Some(byte) { run + 1 } else { 1 };
+        last = Some(byte);
+        longest = if matches!(byte, b'=' | b'/') { longest } else { run.max(longest) };
+    }
+    let is_one = value.len() > 1 && run == value.len();
+    let repeats = longest >= 6;
+    is_one || repeats
+}
+
+/// How an example of somebody's documentation ends.
+pub(crate) fn is_example(value: &[u8]) -> bool {
+    value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
 }
 
 /// A variable, or where a secret is kept.

@@ -1,7 +1,7 @@
 //! Secrets of the web: a password in an address, what `Authorization` and `Cookie` carry, signatures in queries.
 
 use crate::{
-    assigned::quoted_or_bare,
+    assigned::{judged, quoted_or_bare},
     found::{AUTHORIZATION, COOKIE, PASSWORD, SECRET, SIGNATURE, Span},
     names,
     scan::Line,
@@ -9,7 +9,10 @@ use crate::{
 };
 
 /// A user and a password are at most this long.
-const LONGEST_USER: usize = 1024;
+pub(crate) const LONGEST_USER: usize = 1024;
+
+/// So much of a value is enough to judge it. Only what is a secret is read to its end.
+const ENOUGH: usize = 256;
 
 /// `scheme://user:PASSWORD@host`, from behind the slashes; a user that is a token, too.
 pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
@@ -87,18 +90,20 @@ fn credentials(text: &[u8], scheme: &[u8], start: usize) -> Option<Span> {
             || !has_fields && matches!(byte, b' ' | b',' | b'\t' | b')' | b'&' | 0x1b)
     };
     let is_end = |byte: &u8| is_end(byte) && !(has_fields && *byte == b'"');
-    let length = text[start..].iter().position(is_end).unwrap_or(text.len() - start);
-    let secret = &text[start..start + length];
+    let length = |most: usize| {
+        let rest = &text[start..text.len().min(start.saturating_add(most))];
+        rest.iter().position(is_end).unwrap_or(rest.len())
+    };
+    let secret = &text[start..start + length(ENOUGH)];
     let is_word = secret.iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
-    let is_secret = length >= 6 && !(is_word && length < 20) && !is_stand_in(secret);
-    is_secret.then_some(Span { start, end: start + length, kind: AUTHORIZATION, sure: false })
+    let is_secret = secret.len() >= 6 && !(is_word && secret.len() < 20) && !is_stand_in(secret);
+    is_secret.then(|| Span { start, end: start + length(usize::MAX), kind: AUTHORIZATION, sure: false })
 }
 
 fn bare_credentials(text: &[u8], start: usize) -> Option<Span> {
-    let found = quoted_or_bare(text, start)?;
-    let secret = &text[found.start..found.end];
-    let is_secret = value::is_random(secret) && !is_stand_in(secret);
-    is_secret.then_some(Span { start: found.start, end: found.end, kind: AUTHORIZATION, sure: false })
+    let is_secret = |secret: &[u8], _| value::is_random(secret) && !is_stand_in(secret);
+    let found = judged(text, start, quoted_or_bare, is_secret)?;
+    Some(Span { start: found.start, end: found.end, kind: AUTHORIZATION, sure: false })
 }
 
 fn is_stand_in(secret: &[u8]) -> bool {
@@ -123,28 +128,28 @@ pub(crate) fn bearer(line: &Line<'_>, start: usize, end: usize) -> Option<Span> 
     is_secret.then_some(Span { start: end, end: end + length, kind: AUTHORIZATION, sure: false })
 }
 
-/// The values of `Cookie: a=b; c=d` and `Set-Cookie: a=b; Path=/` that are more than a setting.
-pub(crate) fn cookies(line: &Line<'_>, end: usize, mut found: impl FnMut(Span)) {
+/// The values of `Cookie: a=b; c=d` and `Set-Cookie: a=b; Path=/` that are more than a setting. Says how far they go.
+pub(crate) fn cookies(line: &Line<'_>, end: usize, mut found: impl FnMut(Span)) -> usize {
     let text = &line.text[..line.end];
-    let Some(mut at) = behind_sign(text, end) else { return };
+    let Some(mut at) = behind_sign(text, end) else { return end };
     at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
-    for _ in 0..64 {
+    loop {
         let rest = &text[at..];
         let name = rest.iter().take(128).take_while(|byte| is_cookie(**byte) && **byte != b'=').count();
         if name == 0 || rest.get(name) != Some(&b'=') {
-            return;
+            return at;
         }
         let start = at + name + 1;
         let length = text[start..].iter().take_while(|byte| is_cookie(**byte)).count();
         if is_cookie_secret(&rest[..name], &text[start..start + length]) {
             found(Span { start, end: start + length, kind: COOKIE, sure: false });
         }
-        let gap =
-            text[start + length..].iter().take(3).take_while(|byte| matches!(byte, b';' | b' ')).count();
+        at = start + length;
+        let gap = text[at..].iter().take(3).take_while(|byte| matches!(byte, b';' | b' ')).count();
         if gap == 0 {
-            return;
+            return at;
         }
-        at = start + length + gap;
+        at += gap;
     }
 }
 
@@ -153,6 +158,7 @@ fn is_cookie(byte: u8) -> bool {
 }
 
 fn is_cookie_secret(name: &[u8], secret: &[u8]) -> bool {
+    let secret = &secret[..secret.len().min(ENOUGH)];
     const SETTINGS: [&[u8]; 4] = [b"expires", b"domain", b"path", b"max-age"];
     if SETTINGS.iter().any(|setting| name.eq_ignore_ascii_case(setting)) || is_stand_in(secret) {
         return false;
@@ -167,14 +173,13 @@ fn is_cookie_secret(name: &[u8], secret: &[u8]) -> bool {
 
 /// What `sig=` and `Signature=` sign with.
 pub(crate) fn signature(line: &Line<'_>, end: usize) -> Option<Span> {
-    let rest = &line.text[end..line.end];
     let is_part = |byte: &&u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'_' | b'-' | b'+' | b'/' | b'=' | b'.')
     };
-    let length = rest.iter().take_while(is_part).count();
-    let is_secret =
-        length >= 27 && value::is_random(&rest[..length]) && !value::is_placeholder(&rest[..length]);
-    is_secret.then_some(Span { start: end, end: end + length, kind: SIGNATURE, sure: false })
+    let length = |most| line.text[end..line.end].iter().take(most).take_while(is_part).count();
+    let seen = &line.text[end..end + length(ENOUGH)];
+    let is_secret = seen.len() >= 27 && value::is_random(seen) && !value::is_placeholder(seen);
+    is_secret.then(|| Span { start: end, end: end + length(usize::MAX), kind: SIGNATURE, sure: false })
 }
 
 /// Behind the sign that follows a header's name, quoted or not.

@@ -2,3 +2,4 @@
 
 mod forms; //    what is taken out, and what stays
 mod streams; //  pieces and wholes, once and twice
+mod hostile; //  time, whatever the text is made of

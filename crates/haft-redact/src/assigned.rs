@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 64;
 /// So much before a name says what it is the name of.
 const LONGEST_MARGIN: usize = 256;
 /// So much of a value is enough to judge it.
-const ENOUGH: usize = 256;
+const ENOUGH: usize = 128;
 
 /// Where the value of a name is, as far as can be told from what stands behind the key word in it.
 #[derive(Clone, Copy)]

@@ -98,6 +98,11 @@ impl Pieces {
     pub(crate) fn push(&mut self, worker: &Worker<'_>, piece: &[u8], out: &mut Vec<u8>) {
         for bite in piece.chunks(BITE) {
             self.buffer.extend_from_slice(bite);
+            // What was there before has no end of a line in it, and need not be looked through again.
+            let is_short = self.buffer.len() - self.done < LONG;
+            if is_short && memchr::memchr(b'\n', bite).is_none() {
+                continue;
+            }
             while self.step(worker, out) {}
         }
     }

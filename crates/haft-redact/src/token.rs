@@ -27,14 +27,14 @@ pub(crate) struct Token {
 }
 
 /// Whether it is made up is seen in so much of it.
-const ENOUGH: usize = 128;
+const ENOUGH: usize = 64;
 
 impl Token {
     pub(crate) fn span(&self, text: &[u8]) -> Option<Span> {
         let Token { kind, start, body, end } = *self;
-        let is_made_up = value::is_filler(&text[body..end.min(body + ENOUGH)])
-            || value::is_example(&text[body..end])
-            || is_name(&text[start..end.min(start + ENOUGH)]);
+        let is_made_up = is_name(&text[start..end.min(start + ENOUGH)])
+            || value::is_filler(&text[body..end.min(body + ENOUGH)])
+            || value::is_example(&text[body..end]);
         (!is_made_up).then_some(Span { start, end, kind: KINDS[kind].name, sure: true })
     }
 }

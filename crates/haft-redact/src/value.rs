@@ -20,15 +20,13 @@ const ENOUGH: usize = 128;
 /// Whether a value is worth hiding.
 pub(crate) fn is_secret(value: &[u8], weight: Weight, written: Written) -> bool {
     let value = &value[..value.len().min(ENOUGH)];
-    if is_placeholder(value) || is_reference(value) || is_path(value) || is_code(value, written) {
-        return false;
-    }
     let looks = Looks::of(value);
-    match weight {
+    let may_be = match weight {
         Weight::Password => looks.may_be_password(written),
         Weight::Secret => looks.may_be_token(written),
         Weight::Perhaps => looks.is_random(),
-    }
+    };
+    may_be && !is_placeholder(value) && !is_reference(value) && !is_path(value) && !is_code(value, written)
 }
 
 /// Whether a value of the environment can be told from ordinary words wherever it stands.
@@ -112,9 +110,16 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         || is_filler(value)
         || is_example(value)
         || WHOLE.iter().any(|word| lower == *word)
-        || PARTS.iter().any(|part| memchr::memmem::find(&lower, part).is_some())
+        || has_any(&lower, &PARTS)
         || value.starts_with(b"-----")
         || matches!(value.first(), Some(b'<' | b'{' | b'[' | b'('))
+}
+
+fn has_any(text: &[u8], parts: &[&[u8]]) -> bool {
+    let mut begins = [false; 256];
+    parts.iter().for_each(|part| begins[usize::from(part[0])] = true);
+    let mut places = (0..text.len()).filter(|at| begins[usize::from(text[*at])]);
+    places.any(|at| parts.iter().any(|part| text[at..].starts_with(part)))
 }
 
 /// One character again and again.

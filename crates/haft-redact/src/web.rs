@@ -12,7 +12,7 @@ use crate::{
 pub(crate) const LONGEST_USER: usize = 1024;
 
 /// So much of a value is enough to judge it. Only what is a secret is read to its end.
-const ENOUGH: usize = 256;
+const ENOUGH: usize = 128;
 
 /// `scheme://user:PASSWORD@host`, from behind the slashes; a user that is a token, too.
 pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
@@ -44,17 +44,18 @@ pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
 
 /// A password with a slash or a question mark in it that nobody encoded: `user:pa/ss@host`, no blank before the `@`.
 fn with_odd_password(rest: &[u8]) -> Option<&[u8]> {
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let colon = rest.iter().take_while(is_name).count();
+    let digits = rest.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let has_port =
+        digits > 0 && matches!(rest.get(colon + 1 + digits), Some(b'/' | b'?' | b'#' | b'@') | None);
+    if colon == 0 || rest[colon] != b':' || has_port {
+        return None;
+    }
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'`');
     let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     let user = &word[..memchr::memrchr(b'@', word)?];
-    let colon = memchr::memchr(b':', user)?;
-    let name = &user[..colon];
-    let password = &user[colon + 1..];
-    let is_port = password.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let has_port = matches!(password.get(is_port), Some(b'/' | b'?' | b'#') | None) && is_port > 0;
-    let is_user = !name.is_empty()
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    (is_user && !has_port && value::is_random(password)).then_some(user)
+    value::is_random(user.get(colon + 1..)?).then_some(user)
 }
 
 /// `:pw@`, `:PASS@`: what documentation writes.

@@ -361,3 +361,11 @@ fn dots_seven_apart(text: &[u8], mut found: impl FnMut(usize)) {
         }
     }
 }
+#[cfg(test)]
+#[test]
+fn zz_count() {
+    let m = Machine::new(&[]);
+    for t in [include_str!("block.rs"), include_str!("scan.rs"), &"2026-03-01T10:12:34.123Z INFO  [worker-3] request GET https://api.example.com/v1/items/1234 status=200 bytes=4567 trace_id=0a1b2c3d4e5f60718293a4b5c6d7e8f9 took=45ms\n".repeat(10)] {
+        println!("{} {:?} grams {}", t.len(), m.grams.count(t.as_bytes()), m.patterns.len());
+    }
+}

@@ -49,7 +49,11 @@ pub(crate) struct Scanned {
 enum Look {
     Token(usize),
     Name,
+    /// The value of a name in the line before.
+    Value,
     Address,
+    /// One that was encoded for another address.
+    Encoded,
     Authorization,
     Bearer,
     Cookie,
@@ -63,7 +67,7 @@ enum Look {
 }
 
 /// Key words, in large or small letters.
-const WORDS: [(&str, Look); 14] = [
+const WORDS: [(&str, Look); 16] = [
     ("pass", Look::Name),
     ("pwd", Look::Name),
     ("psw", Look::Name),
@@ -76,12 +80,14 @@ const WORDS: [(&str, Look); 14] = [
     ("authorization", Look::Authorization),
     ("bearer ", Look::Bearer),
     ("cookie", Look::Cookie),
+    ("value", Look::Value),
+    ("masterauth", Look::Name),
     ("signature=", Look::Signature),
     ("identified by ", Look::Sql),
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 15] = [
+const FIXED: [(&str, Look); 27] = [
     ("://", Look::Address),
     (":\\/\\/", Look::Address),
     ("sig=", Look::Signature),
@@ -93,8 +99,20 @@ const FIXED: [(&str, Look); 15] = [
     (" -P", Look::Option),
     (" -U ", Look::Option),
     (" -k ", Look::Option),
+    (" -b ", Look::Option),
+    (" -bB ", Look::Option),
+    (" -cb ", Look::Option),
+    (" -cbB ", Look::Option),
+    (" -nb ", Look::Option),
+    (" --user", Look::Option),
+    (" --proxy-user", Look::Option),
+    ("PASSWORD(", Look::Sql),
     ("pass:", Look::Option),
     (":5432:", Look::Passfile),
+    (":5433:", Look::Passfile),
+    (":*:", Look::Passfile),
+    ("%3A%2F%2F", Look::Encoded),
+    ("%3a%2f%2f", Look::Encoded),
     ("-----BEGIN ", Look::Key),
     ("---- BEGIN ", Look::Key),
 ];
@@ -181,7 +199,13 @@ impl Machine {
 
     /// The secrets of a block.
     pub(crate) fn scan(&self, text: &[u8], known: &[Known], keys: Keys) -> Scanned {
+        self.scan_from(text, 0, known, keys)
+    }
+
+    /// The same from a place on, before which nothing is looked for.
+    pub(crate) fn scan_from(&self, text: &[u8], from: usize, known: &[Known], keys: Keys) -> Scanned {
         let mut scan = Scan::new(text, keys);
+        scan.key_end = from;
         self.grams.each(text, |start, number| {
             let pattern = &self.patterns[number as usize];
             if start >= scan.key_end && pattern.is_at(text, start) {
@@ -260,6 +284,11 @@ impl<'a> Scan<'a> {
                 self.take(web::address(&line, end));
             }
             Look::Address => {}
+            Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=')) => {
+                let line = self.line_at(start);
+                self.take(assigned::named_before(&line, start, end));
+            }
+            Look::Value => {}
             Look::Program(row) => self.programs.note(text, row, start),
             Look::Cookie => self.take_cookies(start, end),
             Look::Key => self.take_key(start),
@@ -276,9 +305,10 @@ impl<'a> Scan<'a> {
             Look::Authorization => web::authorization(line, end),
             Look::Bearer => web::bearer(line, start, end),
             Look::Signature => web::signature(line, end),
+            Look::Encoded => web::encoded_address(line, end),
             Look::Option => terminal::option(line, start, end, &self.programs),
             Look::Sql => terminal::sql(line, end),
-            Look::Passfile => terminal::passfile(line, end),
+            Look::Passfile => terminal::passfile(line, start, end),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Redactor,
+    Redactor, assigned,
     block::{Carry, Worker},
     found::Found,
 };
@@ -121,8 +121,9 @@ impl Pieces {
         if lines > 0 {
             let block = &self.buffer[..self.done + lines];
             worker.lines(block, self.done, &mut self.carry, out, &mut self.found);
-            self.buffer.drain(..self.done + lines);
-            self.done = 0;
+            let kept = if self.carry.has_key() { 0 } else { naming_line(block) };
+            self.buffer.drain(..self.done + lines - kept);
+            self.done = kept;
         } else if has_long {
             let window = &self.buffer[..self.done + LONG];
             self.done = worker.window(window, self.done, AHEAD, &mut self.carry, out, &mut self.found);
@@ -131,6 +132,13 @@ impl Pieces {
         }
         lines > 0 || has_long
     }
+}
+
+/// How long the last line is, if it names what the next one may hold.
+fn naming_line(lines: &[u8]) -> usize {
+    let line = lines.strip_suffix(b"\n").unwrap_or(lines);
+    let line = &line[memchr::memrchr(b'\n', line).map_or(0, |at| at + 1)..];
+    if assigned::names_next(line) { line.len() + 1 } else { 0 }
 }
 
 /// How much of a text are whole lines, up to the first that is long.

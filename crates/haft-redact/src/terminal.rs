@@ -18,10 +18,14 @@ pub(crate) enum Takes {
     BehindColon,
     /// `-U user%SECRET`
     BehindPercent,
+    /// `-b name=SECRET`
+    BehindEquals,
+    /// `-b file user SECRET`
+    Third,
 }
 
 /// Programs, their options, and how these take a password.
-pub(crate) const OPTIONS: [(&str, &str, Takes); 32] = [
+pub(crate) const OPTIONS: [(&str, &str, Takes); 40] = [
     ("mysql", "-p", Takes::Attached),
     ("mysqldump", "-p", Takes::Attached),
     ("mysqladmin", "-p", Takes::Attached),
@@ -51,6 +55,14 @@ pub(crate) const OPTIONS: [(&str, &str, Takes); 32] = [
     ("openssl", "-k", Takes::Next),
     ("curl", "-u", Takes::BehindColon),
     ("curl", "-U", Takes::BehindColon),
+    ("curl", "--user", Takes::BehindColon),
+    ("curl", "--proxy-user", Takes::BehindColon),
+    ("curl", "-b", Takes::BehindEquals),
+    ("htpasswd", "-b", Takes::Third),
+    ("htpasswd", "-bB", Takes::Third),
+    ("htpasswd", "-cb", Takes::Third),
+    ("htpasswd", "-cbB", Takes::Third),
+    ("htpasswd", "-nb", Takes::Third),
     ("http", "-a", Takes::BehindColon),
     ("smbclient", "-U", Takes::BehindPercent),
     ("rpcclient", "-U", Takes::BehindPercent),
@@ -62,8 +74,13 @@ const FAR: usize = 256;
 const LONGEST_LINE: usize = 512;
 
 /// Where each program of the table was last seen. They come before their options.
-#[derive(Default)]
 pub(crate) struct Programs([Option<usize>; OPTIONS.len()]);
+
+impl Default for Programs {
+    fn default() -> Programs {
+        Programs([None; OPTIONS.len()])
+    }
+}
 
 impl Programs {
     pub(crate) fn note(&mut self, text: &[u8], row: usize, start: usize) {
@@ -103,10 +120,20 @@ fn taken(text: &[u8], at: usize, takes: Takes) -> Option<Span> {
     match (takes, text.get(at)?) {
         (Takes::Attached, byte) if !byte.is_ascii_whitespace() => span(text, at, text.len()),
         (Takes::Next, b' ' | b'=') => span(text, at + 1, text.len()),
-        (Takes::BehindColon, _) => behind(text, at + usize::from(text[at] == b' '), b':'),
+        (Takes::BehindColon, b' ' | b'=') => behind(text, at + 1, b':'),
+        (Takes::BehindColon, byte) if *byte != b'-' => behind(text, at, b':'),
         (Takes::BehindPercent, b' ') => behind(text, at + 1, b'%'),
+        (Takes::BehindEquals, b' ') => behind(text, at + 1, b'='),
+        (Takes::Third, b' ') => span(text, third_word(text, at)?, text.len()),
         _ => None,
     }
+}
+
+/// Where the third word behind an option begins.
+fn third_word(text: &[u8], at: usize) -> Option<usize> {
+    let near = &text[at..text.len().min(at + FAR)];
+    let mut begins = (1..near.len()).filter(|place| near[*place - 1] == b' ' && near[*place] != b' ');
+    begins.nth(2).map(|place| at + place)
 }
 
 fn behind(text: &[u8], at: usize, joint: u8) -> Option<Span> {
@@ -140,7 +167,14 @@ pub(crate) fn sql(line: &Line<'_>, end: usize) -> Option<Span> {
 }
 
 /// `host:5432:database:user:SECRET`, a whole line.
-pub(crate) fn passfile(line: &Line<'_>, end: usize) -> Option<Span> {
+pub(crate) fn passfile(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+    // A star is found in many lists with colons; a host has none before it.
+    let host = &line.text[line.start.max(start.saturating_sub(FAR))..start];
+    if line.text[start + 1] == b'*'
+        && (host.is_empty() || host.iter().any(|byte| matches!(byte, b':' | b' ')))
+    {
+        return None;
+    }
     let rest = &line.text[end..line.end];
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest);
     if rest.len() > LONGEST_LINE || rest.iter().any(u8::is_ascii_whitespace) {

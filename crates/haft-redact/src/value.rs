@@ -142,7 +142,7 @@ pub(crate) fn is_example(value: &[u8]) -> bool {
 
 /// A variable, or where a secret is kept.
 pub(crate) fn is_reference(value: &[u8]) -> bool {
-    const BEGINNINGS: [&[u8]; 16] = [
+    const BEGINNINGS: [&[u8]; 22] = [
         b"${",
         b"$(",
         b"$env:",
@@ -153,6 +153,12 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
         b"!Ref",
         b"!Sub",
         b"!secret",
+        b"!vault",
+        b"!env",
+        b"!Get",
+        b"process.env",
+        b"import.meta.env",
+        b"os.environ",
         b"env:",
         b"env.",
         b"vault:",

@@ -42,6 +42,22 @@ pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
     is_secret.then_some(Span { start: end + start, end: end + user.len(), kind, sure: false })
 }
 
+/// The same in an address that was encoded for another one: `%3A%2F%2Fuser%3APASSWORD%40host`.
+pub(crate) fn encoded_address(line: &Line<'_>, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end.min(end + ENOUGH)];
+    let is_word = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'<' | b'&');
+    let word = &rest[..rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len())];
+    let find = |from: usize, codes: [&[u8]; 2]| {
+        let is_code = |three: &[u8]| codes.iter().any(|code| three.eq_ignore_ascii_case(code));
+        word[from..].windows(3).position(is_code).map(|at| from + at)
+    };
+    let start = find(0, [b"%3A", b"%2F"]).filter(|at| word[*at + 1] == b'3')? + 3;
+    let at = find(start, [b"%40", b"%2F"]).filter(|at| word[*at + 1] == b'4')?;
+    let secret = &word[start..at];
+    let is_secret = secret.len() >= 3 && !value::is_placeholder(secret) && !is_named(secret);
+    is_secret.then_some(Span { start: end + start, end: end + at, kind: PASSWORD, sure: false })
+}
+
 /// A password with a slash or a question mark in it that nobody encoded: `user:pa/ss@host`, no blank before the `@`.
 fn with_odd_password(rest: &[u8]) -> Option<&[u8]> {
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

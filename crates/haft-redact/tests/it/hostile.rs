@@ -1,4 +1,4 @@
-//! Whatever a text is made of, four times as much of it takes about four times as long.
+//! Whatever a text is made of, time grows with its length and no faster.
 
 use std::time::{Duration, Instant};
 
@@ -67,34 +67,58 @@ fn time(redactor: &Redactor, piece: &str, length: usize) -> Duration {
     started.elapsed()
 }
 
-/// The machine may do something else for a moment: what is too long once is measured again.
-fn is_linear(redactor: &Redactor, piece: &str) -> Result<(), String> {
-    const SMALL: usize = 64 * 1024;
-    let mut seen = (Duration::ZERO, Duration::ZERO);
-    for _ in 0..4 {
-        seen = (time(redactor, piece, SMALL), time(redactor, piece, 4 * SMALL));
-        if seen.1 <= seen.0 * 8 + Duration::from_millis(20) {
-            return Ok(());
-        }
-    }
-    Err(format!("{piece:?}: {:?} for 64 KB, {:?} for 256 KB", seen.0, seen.1))
+fn redactor() -> Redactor {
+    let redactor = Redactor::builder().secret("blue-horse-42-lamp").secret("a".repeat(300)).build();
+    // What is made when it is first needed is no part of what is measured.
+    redactor.redact("mysql -pk7Trombo9 eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhYmMifQ.a1B2c3D4e5F6g7H8i9J0");
+    redactor
 }
 
+/// The machine may do something else for a moment: what is too long once is measured again.
+fn measured(piece: &str, is_fine: impl Fn() -> (bool, String)) -> Option<String> {
+    let mut seen = String::new();
+    for _ in 0..4 {
+        let (fine, figures) = is_fine();
+        if fine {
+            return None;
+        }
+        seen = figures;
+    }
+    Some(format!("{piece:?}: {seen}"))
+}
+
+fn all() -> impl Iterator<Item = &'static str> {
+    PIECES.iter().chain(&RUNS).copied()
+}
+
+/// A line that is long is looked through in windows, so it is one line in which time could grow with the square.
 #[test]
-fn four_times_the_text_takes_about_four_times_as_long() {
-    let redactor = Redactor::builder().secret("blue-horse-42-lamp").secret("a".repeat(300)).build();
-    let failed: Vec<String> =
-        PIECES.iter().chain(&RUNS).filter_map(|piece| is_linear(&redactor, piece).err()).collect();
+fn four_times_the_line_takes_about_four_times_as_long() {
+    const SMALL: usize = 7 * 1024;
+    let redactor = redactor();
+    let check = |piece: &str| {
+        measured(piece, || {
+            let (small, large) = (time(&redactor, piece, SMALL), time(&redactor, piece, 4 * SMALL));
+            (large <= small * 8 + Duration::from_millis(60), format!("7 KB {small:?}, 28 KB {large:?}"))
+        })
+    };
+    let failed: Vec<String> = all().filter_map(check).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// The bound is wide: it is there for what is hundreds of times slower than plain text.
 #[test]
-#[ignore]
-fn show() {
-    let redactor = Redactor::builder().secret("blue-horse-42-lamp").secret("a".repeat(300)).build();
-    redactor.redact("x");
-    for piece in PIECES.iter().chain(&RUNS) {
-        println!("{piece:?}: {:?} {:?}", time(&redactor, piece, 256 * 1024), time(&redactor, piece, 1 << 20));
-    }
-    println!("a: {:?}", time(&redactor, "a", 1 << 20));
+fn a_megabyte_takes_a_bounded_multiple_of_what_plain_text_takes() {
+    const MEGABYTE: usize = 1 << 20;
+    const SAMPLE: usize = MEGABYTE / 8;
+    let redactor = redactor();
+    let plain = time(&redactor, "It was a dark and stormy night. ", MEGABYTE);
+    let check = |piece: &str| {
+        measured(piece, || {
+            let hostile = time(&redactor, piece, SAMPLE) * (MEGABYTE / SAMPLE) as u32;
+            (hostile <= plain * 250, format!("{hostile:?} a megabyte, plain text {plain:?}"))
+        })
+    };
+    let failed: Vec<String> = all().filter_map(check).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

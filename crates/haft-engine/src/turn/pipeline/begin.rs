@@ -8,7 +8,7 @@ use haft_tool::{Cx, Fault, FaultKind, Refusal};
 
 use super::{CallCx, Prepared, pinned, preview::preview};
 use crate::{
-    policy::{self, Asking, Decision, Permit, Question, Settled},
+    policy::{self, Asking, CallFacts, Decision, Permit, Question, Settled},
     turn::{Before, Event},
 };
 
@@ -24,7 +24,7 @@ pub(crate) async fn begin(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx
     cx.events.send(|| Event::Started {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
-        input: prepared.input.clone(),
+        input: cx.told_input(prepared),
         effects: Arc::new(prepared.effects.clone()),
         decision: Arc::new(permit.decision().clone()),
     });
@@ -44,7 +44,10 @@ async fn tell(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Resu
         }
     }
     match cx.session.engine().journal() {
-        Some(journal) => journal.started(facts).await.map_err(unrecorded),
+        Some(journal) => {
+            let facts = CallFacts { input: &cx.told_input(prepared), ..facts };
+            journal.started(facts).await.map_err(unrecorded)
+        }
         None => Ok(()),
     }
 }
@@ -102,7 +105,8 @@ async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, refused: policy
     let policy::Refused { decision, mut fault } = refused;
     let session = cx.session.facts();
     if let Some(journal) = cx.session.engine().journal()
-        && let Err(err) = journal.refused(cx.facts(&session, prepared, &decision)).await
+        && let facts = cx.facts(&session, prepared, &decision)
+        && let Err(err) = journal.refused(CallFacts { input: &cx.told_input(prepared), ..facts }).await
     {
         fault = fault.with_source(err);
     }

@@ -282,6 +282,15 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_not_cut_in_two_so_that_no_part_of_a_secret_is_shown() {
+        let mut output = output(&Kept::default());
+        output.push(b"alpha be token=aaaaaaaaaaaaaaaa two three four five token=bbbbbbbbb end x");
+        let (head, hidden, tail) = output.raw();
+        assert_eq!((lossy(&head).as_str(), lossy(&tail).as_str()), ("alpha be ", "end x"));
+        assert_eq!(hidden + (head.len() + tail.len()) as u64, output.bytes());
+    }
+
+    #[test]
     fn what_fits_needs_no_file() {
         let kept = Kept::default();
         let mut output = output(&kept);

@@ -265,7 +265,8 @@ impl<'a> Scan<'a> {
             let between = &self.line.text[self.line.end..place];
             self.begin_line(self.line.end + memchr::memrchr(b'\n', between).map_or(0, |at| at + 1));
         }
-        self.line
+        // Behind a private key a line begins: whether its end came with its beginning must not matter.
+        Line { start: self.line.start.max(self.key_end.min(place)), ..self.line }
     }
 
     /// Looks closer. What can be told without knowing the line comes first: it is nearly always the end of it.
@@ -289,7 +290,7 @@ impl<'a> Scan<'a> {
                 self.take(assigned::named_before(&line, start, end));
             }
             Look::Value => {}
-            Look::Program(row) => self.programs.note(text, row, start),
+            Look::Program(row) => self.programs.note(&text[self.key_end..], row, start - self.key_end, start),
             Look::Cookie => self.take_cookies(start, end),
             Look::Key => self.take_key(start),
             look if start >= self.covered => {

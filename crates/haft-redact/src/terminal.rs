@@ -83,9 +83,10 @@ impl Default for Programs {
 }
 
 impl Programs {
-    pub(crate) fn note(&mut self, text: &[u8], row: usize, start: usize) {
+    /// Notes what stands at `start` of a text, which is `place` for those who ask.
+    pub(crate) fn note(&mut self, text: &[u8], row: usize, start: usize, place: usize) {
         if start == 0 || !text[start - 1].is_ascii_alphanumeric() && text[start - 1] != b'-' {
-            self.0[row] = Some(start);
+            self.0[row] = Some(place);
         }
     }
 

@@ -109,7 +109,10 @@ impl Pieces {
 
     pub(crate) fn finish(&mut self, worker: &Worker<'_>, out: &mut Vec<u8>) {
         let rest = std::mem::take(&mut self.buffer);
-        worker.lines(&rest, self.done, &mut self.carry, out, &mut self.found);
+        // Nothing is no line: it must not look like one more that belongs to a private key.
+        if rest.len() > self.done {
+            worker.lines(&rest, self.done, &mut self.carry, out, &mut self.found);
+        }
         worker.finish(&mut self.carry, out, &mut self.found);
         self.done = 0;
     }

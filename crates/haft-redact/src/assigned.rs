@@ -9,30 +9,61 @@ use crate::{
 
 /// A name is at most this long, before and behind the key word in it.
 const LONGEST_NAME: usize = 64;
+/// So much before a name says what it is the name of.
+const LONGEST_MARGIN: usize = 256;
 /// So much of a value is enough to judge it.
-const ENOUGH: usize = 512;
+const ENOUGH: usize = 128;
+
+/// Where the value of a name is, as far as can be told from what stands behind the key word in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    name_end: usize,
+    at: usize,
+    joint: Joint,
+}
+
+/// Where a value could be, behind a key word. Nearly always nowhere.
+pub(crate) fn value_at(text: &[u8], end: usize) -> Option<Place> {
+    let name_end = end + name_length(text[end..].iter().take(LONGEST_NAME));
+    let (at, joint) = joint(text, name_end)?;
+    Some(Place { name_end, at, joint })
+}
 
 /// The value of the name in which a key word stands. Nothing before `covered` is looked at again.
-pub(crate) fn find(line: &Line<'_>, start: usize, end: usize, covered: usize) -> Option<Span> {
-    let name_end = end + name_length(line.text[end..line.end].iter().take(LONGEST_NAME));
-    // Cheap, and almost always the end of it.
-    let (at, joint) = joint(line, name_end)?;
+pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) -> Option<Span> {
+    let Place { name_end, at, joint } = place;
     let before = name_length(line.text[line.start..start].iter().rev().take(LONGEST_NAME));
     let name = Name { line, start: start - before, end: name_end };
-    let weight = names::weigh(std::str::from_utf8(&line.text[name.start..name.end]).ok()?)?;
-    if at < covered || !name.allows(joint) {
+    if at < covered || at >= line.end || !name.allows(joint) {
         return None;
     }
-    // Judged by its beginning: what is refused again and again must not be read to its end each time.
-    let seen = Line { end: line.end.min(at + ENOUGH), ..*line };
-    let found = delimited(&seen, at, joint)?;
-    let written = Written { is_quoted: found.is_quoted, is_setting: name.is_setting(joint) };
-    let value = &line.text[found.start..found.end];
+    let weight = name.weight()?;
+    let is_secret = |value: &[u8], is_quoted| {
+        let written = Written { is_quoted, is_setting: name.is_setting(joint) };
+        value::is_secret(value, weight, written)
+            && (joint != Joint::Space || is_typed(value, name.is_option()))
+    };
+    let text = &line.text[..line.end];
+    let found = match joint {
+        Joint::Tag => judged(text, at, tagged, is_secret),
+        Joint::Encoded => judged(text, at, encoded, is_secret),
+        _ => judged(text, at, quoted_or_bare, is_secret),
+    }?;
     let kind = if weight == Weight::Password { PASSWORD } else { SECRET };
-    let is_secret = value::is_secret(value, weight, written)
-        && (joint != Joint::Space || is_typed(value, name.is_option()));
-    let whole = if is_secret { delimited(line, at, joint)? } else { return None };
-    Some(Span { start: whole.start, end: whole.end, kind, sure: false })
+    Some(Span { start: found.start, end: found.end, kind, sure: false })
+}
+
+/// A value that is judged by its beginning, and only then read to its end: what is refused again and again must not be
+/// read to its end each time.
+pub(crate) fn judged(
+    text: &[u8],
+    at: usize,
+    read: fn(&[u8], usize) -> Option<Delimited>,
+    is_secret: impl Fn(&[u8], bool) -> bool,
+) -> Option<Delimited> {
+    let seen = &text[..text.len().min(at + ENOUGH)];
+    let found = read(seen, at)?;
+    if is_secret(&seen[found.start..found.end], found.is_quoted) { read(text, at) } else { None }
 }
 
 /// What stands between a name and its value.
@@ -44,15 +75,20 @@ enum Joint {
     Space,
     /// `<name>value<`.
     Tag,
+    /// `| name | value |`.
+    Cell,
+    /// `name%3Dvalue`, `name%22%3A%22value`.
+    Encoded,
 }
 
 /// Where the value begins.
-fn joint(line: &Line<'_>, name_end: usize) -> Option<(usize, Joint)> {
-    let text = &line.text[..line.end];
-    let at = closed(text, name_end);
+fn joint(text: &[u8], name_end: usize) -> Option<(usize, Joint)> {
+    let at = coloured(text, closed(text, coloured(text, name_end)));
     let spaces = blanks(text, at);
     let sign = at + spaces;
     match text.get(sign..)? {
+        [b'%', ..] => encoded_joint(text, name_end).map(|at| (at, Joint::Encoded)),
+        [b'|', b' ', ..] => Some((sign + 1 + blanks(text, sign + 1), Joint::Cell)),
         [b'>', ..] if at == name_end => Some((sign + 1, Joint::Tag)),
         [b'=' | b':', b'=', b'=', ..] | [b'=', b'=' | b'~', ..] | [b':', b':', ..] => None,
         [b'=', b'>', ..] | [b':', b'=', ..] => {
@@ -60,7 +96,8 @@ fn joint(line: &Line<'_>, name_end: usize) -> Option<(usize, Joint)> {
         }
         [b'=' | b':', ..] => {
             let after = blanks(text, sign + 1);
-            Some((sign + 1 + after, Joint::Sign { is_tight: spaces + after == 0 }))
+            let is_tight = spaces + after == 0;
+            Some((unwrapped(text, sign + 1 + after), Joint::Sign { is_tight }))
         }
         _ if at > name_end => attribute(text, at).map(|at| (at, Joint::Sign { is_tight: false })),
         [_, ..] if spaces > 0 => Some((sign, Joint::Space)),
@@ -70,12 +107,56 @@ fn joint(line: &Line<'_>, name_end: usize) -> Option<(usize, Joint)> {
 
 /// Behind the quotation mark and the bracket that close a name: `["name"]`, `\"name\"`.
 fn closed(text: &[u8], mut at: usize) -> usize {
-    if matches!(text.get(at..), Some([b'\\', b'"' | b'\'', ..])) {
-        at += 1;
-    }
+    at += escapes(text, at);
     at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
     at += usize::from(matches!(text.get(at), Some(b']' | b')')));
     at
+}
+
+/// How many backslashes stand before a quotation mark: as many as its text was quoted again.
+fn escapes(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let count = rest.iter().take(8).take_while(|byte| **byte == b'\\').count();
+    if matches!(rest.get(count), Some(b'"' | b'\'')) { count } else { 0 }
+}
+
+/// Behind the colours that a terminal is told: `\x1b[1;32m`.
+fn coloured(text: &[u8], mut at: usize) -> usize {
+    for _ in 0..4 {
+        let Some([0x1b, b'[', rest @ ..]) = text.get(at..) else { return at };
+        let code = rest.iter().take(16).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+        match rest.get(code) {
+            Some(b'm') => at += 2 + code + 1,
+            _ => return at,
+        }
+    }
+    at
+}
+
+/// Inside `Some(…)`, as Rust prints it.
+fn unwrapped(text: &[u8], at: usize) -> usize {
+    let is_wrapped = text.get(at..).is_some_and(|rest| rest.starts_with(b"Some(\""));
+    at + if is_wrapped { 5 } else { 0 }
+}
+
+/// Behind the sign of a name and a value that were encoded for an address.
+fn encoded_joint(text: &[u8], name_end: usize) -> Option<usize> {
+    let skip = |at: usize, codes: [&[u8]; 2]| {
+        let here = text.get(at..at + 3).unwrap_or_default();
+        at + if codes.iter().any(|code| here.eq_ignore_ascii_case(code)) { 3 } else { 0 }
+    };
+    let sign = skip(name_end, [b"%22", b"%27"]);
+    let at = skip(sign, [b"%3A", b"%3D"]);
+    (at > sign).then(|| skip(skip(at, [b"%20", b"%20"]), [b"%22", b"%27"]))
+}
+
+/// Up to what would end a value if it were not encoded.
+fn encoded(text: &[u8], at: usize) -> Option<Delimited> {
+    const ENDS: [&[u8]; 6] = [b"%22", b"%27", b"%26", b"%2C", b"%7D", b"%3B"];
+    let rest = &text[at..text.len().min(at + bare_length(text.get(at..)?))];
+    let is_end = |three: &[u8]| ENDS.iter().any(|end| three.eq_ignore_ascii_case(end));
+    let length = rest.windows(3).position(is_end).unwrap_or(rest.len());
+    (length > 0).then_some(Delimited { start: at, end: at + length, is_quoted: true })
 }
 
 /// `name="Password" value="…"`, `{"name": "PASSWORD", "value": "…"}`.
@@ -92,9 +173,14 @@ fn attribute(text: &[u8], at: usize) -> Option<usize> {
     is_value.then(|| behind + 1 + blanks(text, behind + 1))
 }
 
+/// Blanks, and colours among them.
 fn blanks(text: &[u8], at: usize) -> usize {
-    text.get(at..)
-        .map_or(0, |rest| rest.iter().take(32).take_while(|byte| matches!(byte, b' ' | b'\t')).count())
+    let plain = |at: usize| {
+        let rest = text.get(at..).unwrap_or_default();
+        at + rest.iter().take(32).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+    };
+    let once = |at: usize| coloured(text, plain(at));
+    plain(once(once(at))) - at
 }
 
 fn name_length<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
@@ -114,16 +200,28 @@ impl Name<'_> {
     }
 
     fn is_option(&self) -> bool {
-        self.bytes().starts_with(b"--")
+        self.bytes().starts_with(b"-")
+    }
+
+    /// In a list of fields (`Server=s;Pwd=p`) the short word is a password, too.
+    fn weight(&self) -> Option<Weight> {
+        let is_field = self.line.text[self.line.start..self.start].ends_with(b";");
+        match self.bytes() {
+            name if is_field && name.eq_ignore_ascii_case(b"pwd") => Some(Weight::Password),
+            name => names::weigh(std::str::from_utf8(name).ok()?),
+        }
     }
 
     /// Without a sign between them, a name and a word are mostly prose.
     fn allows(&self, joint: Joint) -> bool {
         let before = &self.line.text[self.line.start..self.start];
         match joint {
-            Joint::Sign { .. } => true,
+            Joint::Sign { .. } | Joint::Encoded => true,
             Joint::Tag => before.ends_with(b"<"),
-            Joint::Space => self.is_option() || is_netrc(self.bytes(), before),
+            Joint::Cell => before.trim_ascii_end().ends_with(b"|"),
+            Joint::Space => {
+                self.is_option() || is_netrc(self.bytes(), before) || is_set(self.bytes(), before)
+            }
         }
     }
 
@@ -134,18 +232,29 @@ impl Name<'_> {
         match joint {
             Joint::Sign { is_tight } => is_tight && (is_loud || is_dotted),
             Joint::Space => true,
-            Joint::Tag => false,
+            Joint::Tag | Joint::Cell | Joint::Encoded => false,
         }
     }
 }
 
 /// `machine m login l password p`, on one line or on three; `ALTER USER u PASSWORD 'p'`.
 fn is_netrc(name: &[u8], before: &[u8]) -> bool {
-    let is_first = before.trim_ascii().is_empty();
-    let words = before[before.len().saturating_sub(256)..].to_ascii_lowercase();
+    let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
+    let is_first = near.len() == before.len() && near.trim_ascii().is_empty();
+    let words = near.to_ascii_lowercase();
     let follows = |word: &[u8]| memchr::memmem::find(&words, word).is_some();
     name.eq_ignore_ascii_case(b"password")
         && (is_first || follows(b"login ") || follows(b"user ") || follows(b"role "))
+}
+
+/// `setx NAME value`, `ENV NAME value`, `npm config set name value`, `requirepass value`.
+fn is_set(name: &[u8], before: &[u8]) -> bool {
+    const COMMANDS: [&[u8]; 4] = [b"config set ", b"configure set ", b"git config ", b"setx "];
+    let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
+    let is_alone = near.trim_ascii().is_empty();
+    COMMANDS.iter().any(|command| memchr::memmem::find(near, command).is_some())
+        || near.trim_ascii() == b"ENV"
+        || is_alone && matches!(name, b"requirepass" | b"masterauth")
 }
 
 /// What is typed behind a name without a sign: behind an option anything, else what is no word.
@@ -164,19 +273,16 @@ pub(crate) struct Delimited {
     pub(crate) is_quoted: bool,
 }
 
-fn delimited(line: &Line<'_>, at: usize, joint: Joint) -> Option<Delimited> {
-    let text = &line.text[..line.end];
-    if joint == Joint::Tag {
-        let length = memchr::memmem::find(&text[at..], b"</")
-            .or_else(|| (text.len() - at == ENOUGH).then_some(ENOUGH))?;
-        return (length > 0).then_some(Delimited { start: at, end: at + length, is_quoted: true });
-    }
-    quoted_or_bare(text, at)
+/// What stands before the tag that closes it. Of one that is too long to wait for that, everything.
+fn tagged(text: &[u8], at: usize) -> Option<Delimited> {
+    let length = memchr::memmem::find(&text[at..], b"</")
+        .or_else(|| (text.len() - at >= ENOUGH).then_some(text.len() - at))?;
+    (length > 0).then_some(Delimited { start: at, end: at + length, is_quoted: true })
 }
 
 /// The value at a place: up to the quotation mark that closes it, or to where a word ends.
 pub(crate) fn quoted_or_bare(text: &[u8], at: usize) -> Option<Delimited> {
-    let escape = usize::from(matches!(text.get(at..), Some([b'\\', b'"' | b'\'', ..])));
+    let escape = escapes(text, at);
     let quote = text.get(at + escape).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let found = match quote {
         Some(quote) => {
@@ -192,11 +298,57 @@ pub(crate) fn quoted_or_bare(text: &[u8], at: usize) -> Option<Delimited> {
     (found.end > found.start).then_some(found)
 }
 
+/// The value of a field whose name stands in the line before: `- name: DB_PASSWORD`, then `value: …`.
+pub(crate) fn named_before(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+    let before = &line.text[line.start..start];
+    if before.len() > LONGEST_MARGIN
+        || !before.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'-'))
+    {
+        return None;
+    }
+    let weight = names::weigh(std::str::from_utf8(name_in(line_before(line)?)?).ok()?)?;
+    let (at, joint) = joint(&line.text[..line.end], end)?;
+    let is_secret =
+        |value: &[u8], is_quoted| value::is_secret(value, weight, Written { is_quoted, is_setting: true });
+    let found = match joint {
+        Joint::Sign { .. } => judged(&line.text[..line.end], at, quoted_or_bare, is_secret)?,
+        _ => return None,
+    };
+    let kind = if weight == Weight::Password { PASSWORD } else { SECRET };
+    Some(Span { start: found.start, end: found.end, kind, sure: false })
+}
+
+/// The line before, unless it is long.
+fn line_before<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
+    let end = line.start.checked_sub(1)?;
+    let near = &line.text[end.saturating_sub(LONGEST_MARGIN)..end];
+    match memchr::memrchr(b'\n', near) {
+        Some(at) => Some(&near[at + 1..]),
+        None => (near.len() == end).then_some(near),
+    }
+}
+
+/// Whether the line after this one could be told by it what its value is.
+pub(crate) fn names_next(line: &[u8]) -> bool {
+    line.len() < LONGEST_MARGIN && name_in(line).is_some()
+}
+
+/// The name in `- name: NAME`, `"Name": "NAME",`.
+fn name_in(line: &[u8]) -> Option<&[u8]> {
+    let is_margin = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'-' | b'{' | b'"' | b'\'');
+    let word = line.iter().take_while(is_margin).count();
+    let end = word + name_length(line[word..].iter().take(LONGEST_NAME));
+    let is_name = [&b"name"[..], b"key"].iter().any(|name| line[word..end].eq_ignore_ascii_case(name));
+    let (at, joint) = if is_name { joint(line, end)? } else { return None };
+    let found = quoted_or_bare(line, at).filter(|_| matches!(joint, Joint::Sign { .. }))?;
+    Some(&line[found.start..found.end])
+}
+
 fn quoted_length(rest: &[u8], quote: u8, is_escaped: bool) -> usize {
     let mut at = 0;
     while let Some(byte) = rest.get(at) {
         match byte {
-            b'\\' if is_escaped && rest.get(at + 1) == Some(&quote) => return at,
+            b'\\' if is_escaped && escapes(rest, at) > 0 => return at,
             b'\\' => at += 2,
             byte if *byte == quote => return at,
             _ => at += 1,

@@ -52,12 +52,11 @@ impl Worker<'_> {
         out: &mut Vec<u8>,
         found: &mut Found,
     ) {
-        let mut text = text;
         let mut done = carry.hidden(text, done);
-        if let Some(end) = self.key_end(text, done, carry, out, found) {
-            (text, done) = (&text[end..], 0);
-        }
-        let scanned = self.machine.scan(text, self.known, Keys::Look);
+        // Behind a key that ends here, what is before it is still there to be looked back at, but is no text any more.
+        let key_end = self.key_end(text, done, carry, out, found);
+        done = key_end.unwrap_or(done);
+        let scanned = self.machine.scan_from(text, key_end.unwrap_or(0), self.known, Keys::Look);
         self.give(text, done, scanned, carry, out, found);
     }
 
@@ -202,6 +201,11 @@ impl Carry {
     /// How much this keeps back.
     pub(crate) fn held(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Whether a private key was begun.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
     }
 
     /// Where a secret without end ends.

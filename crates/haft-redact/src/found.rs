@@ -24,6 +24,14 @@ pub(crate) struct Span {
     pub(crate) sure: bool,
 }
 
+impl Span {
+    /// Whether this and a later one of the same kind are one.
+    pub(crate) fn goes_on_in(&self, later: &Span) -> bool {
+        let is_over = later.start < self.end || later.start == self.end && self.kind == KNOWN;
+        self.kind == later.kind && self.start <= later.start && is_over
+    }
+}
+
 /// How often secrets of which kind were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found(BTreeMap<&'static str, usize>);

@@ -1,8 +1,12 @@
 //! The tokens that are known by how they begin.
 //!
-//! Each row is the whole truth about a kind: its name, the beginnings that are looked for, what must follow (a regular
-//! expression, anchored behind the beginning), a made-up example, and something that looks alike and stays. The test at
-//! the end holds every row to its word. `W` in a pattern stands for `[A-Za-z0-9_-]`, `A` for `[A-Za-z0-9]`.
+//! Each row is the whole truth about a kind: its name, the beginnings that are looked for, what must follow (in the
+//! notation of `form`), a made-up example, and something that looks alike and stays. The test at the end holds every row
+//! to its word. `W` in front of a count stands for `[A-Za-z0-9_-]`, `A` for `[A-Za-z0-9]`.
+
+use std::sync::OnceLock;
+
+use crate::form::Form;
 
 /// A kind of token.
 pub(crate) struct Kind {
@@ -40,7 +44,8 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("google client secret", &["GOCSPX-"], "W{20,}", "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", "GOCSPX-..."),
     kind("azure client secret", &["7Q~", "8Q~"], "[A-Za-z0-9_.~-]{31,34}", "abc8Q~d1E2f3G4h5I6j7K8l9M0n1O2p3Q4r5S6t7", "8Q~"),
     kind("digitalocean token", &["dop_v1_", "doo_v1_", "dor_v1_"], "[a-f0-9]{64}", "dop_v1_0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9", "dop_v1_token"),
-    kind("databricks token", &["dapi"], "[a-h0-9]{32}(-[0-9])?", "dapi0a1b2c3d4e5f60718293a4b5c6d7e8f9", "dapi_client"),
+    kind("databricks token", &["dapi"], "[a-h0-9]{32}", "dapi0a1b2c3d4e5f60718293a4b5c6d7e8f9", "dapi_client"),
+    kind("databricks token", &["dapi"], "[a-h0-9]{32}-[0-9]", "dapi0a1b2c3d4e5f60718293a4b5c6d7e8f9-2", "dapi-2"),
     kind("fly token", &["fo1_"], "W{30,}", "fo1_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "fo1_x"),
     kind("fly token", &["fm1_", "fm2_", "fm1a_", "fm1r_"], "[A-Za-z0-9+/]{60,}={0,3}", "fm2_lJPEa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2", "fm2_x"),
     kind("heroku key", &["HRKU-AA"], "W{40,}", "HRKU-AAa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6", "HRKU-AA"),
@@ -67,9 +72,9 @@ pub(crate) const KINDS: &[Kind] = &[
     // Talk and mail
     kind("slack token", &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-", "xoxe."], "[A-Za-z0-9.%/+=-]{10,}", "xoxb-123456789012-123456789012-a1B2c3D4e5F6g7H8i9J0k1L2", "xoxb-..."),
     kind("slack token", &["xapp-"], "[0-9]-[A-Za-z0-9-]{20,}", "xapp-1-A0B1C2D3E4F-1234567890123-0a1b2c3d4e5f60718293a4b5c6d7e8f9", "xapp-1"),
-    kind("slack webhook", &["hooks.slack.com/"], "(services|workflows|triggers)/[A-Za-z0-9_/]{20,}", "https://hooks.slack.com/services/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", "https://hooks.slack.com/services"),
+    kind("slack webhook", &["hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"], "[A-Za-z0-9_/]{20,}", "https://hooks.slack.com/services/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", "https://hooks.slack.com/services"),
     kind("discord webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], "[0-9]{15,20}/W{30,}", "https://discord.com/api/webhooks/123456789012345678/a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6", "https://discord.com/api/webhooks/ID/TOKEN"),
-    kind("teams webhook", &["webhook.office.com/webhookb2/"], "[A-Za-z0-9@-]{36,}/Incoming.ebhook/[A-Za-z0-9/-]{32,}", "https://acme.webhook.office.com/webhookb2/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f@0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f/IncomingWebhook/0a1b2c3d4e5f60718293a4b5c6d7e8f9/0a1b2c3d", "webhook.office.com/webhookb2/"),
+    kind("teams webhook", &["webhook.office.com/webhookb2/"], "[A-Za-z0-9@-]{36,}/Incoming[Ww]ebhook/[A-Za-z0-9/-]{32,}", "https://acme.webhook.office.com/webhookb2/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f@0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f/IncomingWebhook/0a1b2c3d4e5f60718293a4b5c6d7e8f9/0a1b2c3d", "webhook.office.com/webhookb2/"),
     kind("telegram token", &[":AA"], "W{33}", "123456789:AAa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q", "10:20:AA"),
     kind("twilio key", &["SK"], "[a-f0-9]{32}", "SK0a1b2c3d4e5f60718293a4b5c6d7e8f9", "SKU-12"),
     kind("sendgrid key", &["SG."], "W{16,32}\\.W{32,64}", "SG.a1B2c3D4e5F6g7H8i9J0kL.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V", "SG.mail"),
@@ -89,7 +94,7 @@ pub(crate) const KINDS: &[Kind] = &[
     // Models
     kind("anthropic key", &["sk-ant-"], "[a-z]{2,10}[0-9]{2}-W{60,}", "sk-ant-api03-a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0AA", "sk-ant-api03-..."),
     kind("openai key", &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], "W{20,}", "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6T3BlbkFJa1B2c3D4e5F6g7H8i9J0", "sk-proj-name"),
-    kind("openrouter key", &["sk-or-"], "(v1-)?[a-f0-9]{48,64}", "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", "sk-or-v1"),
+    kind("openrouter key", &["sk-or-", "sk-or-v1-"], "[a-f0-9]{48,64}", "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", "sk-or-v1"),
     kind("model key", &["sk-"], "A{32,}", "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", "sk-fading-circle"),
     kind("hugging face token", &["hf_", "api_org_"], "A{34,40}", "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH", "hf_hub_download"),
     kind("replicate token", &["r8_"], "A{37,40}", "r8_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s", "r8_unorm"),
@@ -105,7 +110,8 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("terraform token", &[".atlasv1."], "W{40,}", "a1B2c3D4e5F6g7.atlasv1.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0", "x.atlasv1.y"),
     kind("pulumi token", &["pul-"], "[a-f0-9]{40}", "pul-0a1b2c3d4e5f60718293a4b5c6d7e8f901234567", "pul-request"),
     kind("planetscale token", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], "[A-Za-z0-9_.=-]{32,64}", "pscale_tkn_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6", "pscale_database"),
-    kind("doppler token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."], "([a-z0-9_-]{2,35}\\.)?A{40,44}", "dp.pt.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "dp.pt.x"),
+    kind("doppler token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."], "A{40,44}", "dp.pt.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "dp.pt.x"),
+    kind("doppler token", &["dp.st."], "[a-z0-9_-]{2,35}\\.A{40,44}", "dp.st.prod.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "dp.st.prod.x"),
     kind("new relic key", &["NRAK-"], "[A-Z0-9]{27}", "NRAK-A1B2C3D4E5F6G7H8I9J0K1L2M3N", "NRAK-x"),
     kind("new relic key", &["NRII-", "NRJS-", "NRRA-"], "W{19,40}", "NRII-a1B2c3D4e5F6g7H8i9J0k1L2m3N4", "NRII-x"),
     kind("grafana token", &["glsa_"], "A{32}_[A-Fa-f0-9]{8}", "glsa_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6_0a1b2c3d", "glsa_x"),
@@ -121,7 +127,7 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("supabase token", &["sb_secret_"], "W{20,}", "sb_secret_a1B2c3D4e5F6g7H8i9J0kL_a1B2c3D4", "sb_publishable_a1B2c3D4e5F6g7H8i9J0kL"),
     kind("figma token", &["figd_", "figo_", "figu_"], "W{36,}", "figd_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "figd_x"),
     kind("airtable token", &["pat"], "A{14}\\.[a-f0-9]{64}", "pata1B2c3D4e5F6g7.0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9", "pattern.rs"),
-    kind("hubspot token", &["pat-na", "pat-eu"], "[0-9]-[a-fA-F0-9]{8}(-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}", "pat-na1-0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f", "pat-name"),
+    kind("hubspot token", &["pat-na", "pat-eu"], "[0-9]-[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{12}", "pat-na1-0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f", "pat-name"),
     kind("dropbox token", &["sl."], "[A-Za-z0-9_.-]{120,}", "sl.Ba1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "sl.wikipedia.org"),
     kind("netlify token", &["nfp_", "nfc_"], "A{36,}", "nfp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0", "nfp_x"),
     kind("posthog key", &["phx_"], "A{40,}", "phx_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V", "phc_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V"),
@@ -133,10 +139,18 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("easypost key", &["EZAK", "EZTK"], "A{54}", "EZAKa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7", "EZAKx"),
 ];
 
-/// What `follows` says, as a regular expression that begins at the beginning.
-pub(crate) fn expression(follows: &str) -> String {
-    let spelled = follows.replace('W', "[A-Za-z0-9_-]").replace("A{", "[A-Za-z0-9]{");
-    format!("^(?-u:{spelled})")
+/// What follows in each row, read once.
+pub(crate) fn forms() -> &'static [Form] {
+    static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
+    FORMS.get_or_init(|| {
+        let mut place = 0;
+        let read = |kind: &Kind| {
+            let form = Form::read(kind.follows, place);
+            place += form.places();
+            form
+        };
+        KINDS.iter().map(read).collect()
+    })
 }
 
 #[cfg(test)]

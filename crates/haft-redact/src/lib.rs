@@ -4,7 +4,7 @@
 //! usual encodings, and those whose *form* gives them away (`ghp_…`, `password=…`, `https://user:pass@…`, a private key).
 //! What only looks like one stays: placeholders, references to variables, paths, code, hashes.
 //!
-//! It is a crate because people use it alone, and because it keeps `regex` and `aho-corasick` away from the contract.
+//! It is a crate because people use it alone, and because it keeps `regex` away from the contract.
 //! Not here: reading the environment, files, settings. Whoever has them passes them in.
 //!
 //! ```
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! How it works: text is cut into blocks of whole lines (`block`, `stream`). One pass over a block finds where something
-//! *could* be (`scan`, an automaton over all beginnings and key words); at each such place the matcher of that kind looks
+//! *could* be (`scan`, by all beginnings and key words at once); at each such place the matcher of that kind looks
 //! at its line and says from where to where the secret goes. No matcher looks over the end of its line, but for private
 //! keys; that is what makes a stream give the same text as the whole, however it is cut.
 
@@ -30,7 +30,9 @@ mod stream; //    text that comes in pieces
 mod json; //      values with strings in them
 mod block; //     whole lines in, text without secrets out
 mod scan; //      where could something be?
+mod grams; //     many short patterns at once
 mod kinds; //     the table of tokens that are known by their beginning
+mod form; //      what follows the beginning of a token
 mod token; //     is it one of these?
 mod assigned; //  `password = value`, `--token value`, `<password>value</password>`
 mod names; //     is this the name of a secret?

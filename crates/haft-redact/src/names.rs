@@ -56,7 +56,17 @@ pub(crate) fn weigh(name: &str) -> Option<Weight> {
 }
 
 fn weigh_words(last: &str, before: &[&str]) -> Option<Weight> {
-    const PASSWORDS: [&str; 5] = ["password", "passwd", "passphrase", "passcode", "pswd"];
+    const PASSWORDS: [&str; 9] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "pswd",
+        "storepass",
+        "keypass",
+        "requirepass",
+        "masterauth",
+    ];
     const SECRETS: [&str; 8] =
         ["secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "credential"];
     let is_plain = !before.is_empty();

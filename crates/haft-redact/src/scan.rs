@@ -1,16 +1,22 @@
-//! Where could something be? One pass over a block with an automaton that knows every beginning and key word; at each
-//! place the matcher of that kind looks closer.
+//! Where could something be? One pass over a block finds every beginning and key word (`grams`); at each place the
+//! matcher of that kind looks closer.
+//!
+//! Whatever the text is, the work grows with its length and no faster: a matcher looks at a bounded number of bytes before
+//! it says no, and what it says yes to is not looked through again. Where token after token could begin in one run of
+//! characters, the run's end is remembered.
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
 use crate::{
     assigned,
+    form::Runs,
     found::{PRIVATE_KEY, Span},
-    kinds::KINDS,
+    grams::{GRAM, Grams},
+    kinds::{self, KINDS},
     known::Known,
-    pem, terminal, token, web,
+    pem,
+    terminal::{self, Programs},
+    token, web,
 };
 
 /// The line in which something could be, inside its block. Matchers look at nothing else.
@@ -43,11 +49,16 @@ pub(crate) struct Scanned {
 enum Look {
     Token(usize),
     Name,
+    /// The value of a name in the line before.
+    Value,
     Address,
+    /// One that was encoded for another address.
+    Encoded,
     Authorization,
     Bearer,
     Cookie,
     Signature,
+    Program(usize),
     Option,
     Sql,
     Passfile,
@@ -55,8 +66,8 @@ enum Look {
     Known(usize),
 }
 
-/// Key words, in the three ways they are usually written.
-const WORDS: [(&str, Look); 14] = [
+/// Key words, in large or small letters.
+const WORDS: [(&str, Look); 16] = [
     ("pass", Look::Name),
     ("pwd", Look::Name),
     ("psw", Look::Name),
@@ -69,12 +80,14 @@ const WORDS: [(&str, Look); 14] = [
     ("authorization", Look::Authorization),
     ("bearer ", Look::Bearer),
     ("cookie", Look::Cookie),
+    ("value", Look::Value),
+    ("masterauth", Look::Name),
     ("signature=", Look::Signature),
     ("identified by ", Look::Sql),
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 15] = [
+const FIXED: [(&str, Look); 27] = [
     ("://", Look::Address),
     (":\\/\\/", Look::Address),
     ("sig=", Look::Signature),
@@ -86,42 +99,96 @@ const FIXED: [(&str, Look); 15] = [
     (" -P", Look::Option),
     (" -U ", Look::Option),
     (" -k ", Look::Option),
+    (" -b ", Look::Option),
+    (" -bB ", Look::Option),
+    (" -cb ", Look::Option),
+    (" -cbB ", Look::Option),
+    (" -nb ", Look::Option),
+    (" --user", Look::Option),
+    (" --proxy-user", Look::Option),
+    ("PASSWORD(", Look::Sql),
     ("pass:", Look::Option),
     (":5432:", Look::Passfile),
+    (":5433:", Look::Passfile),
+    (":*:", Look::Passfile),
+    ("%3A%2F%2F", Look::Encoded),
+    ("%3a%2f%2f", Look::Encoded),
     ("-----BEGIN ", Look::Key),
     ("---- BEGIN ", Look::Key),
 ];
 
-/// The automaton, and who looks at what it finds.
-pub(crate) struct Machine {
-    automaton: AhoCorasick,
-    looks: Vec<(Look, &'static str)>,
+/// What is looked for, and who looks closer.
+struct Pattern {
+    bytes: Vec<u8>,
+    is_word: bool,
+    look: Look,
+    begin: &'static str,
 }
 
-/// More than this, and the quick form of the automaton would take too much memory.
-const MANY: usize = 1_500;
+impl Pattern {
+    fn is_at(&self, text: &[u8], at: usize) -> bool {
+        let here = text.get(at..at + self.bytes.len());
+        here.is_some_and(|here| {
+            if self.is_word { here.eq_ignore_ascii_case(&self.bytes) } else { here == self.bytes }
+        })
+    }
+
+    /// All it may begin with. What is shorter goes on with anything, or with what a token of its kind goes on with.
+    fn grams(&self) -> Vec<[u8; GRAM]> {
+        let next = match self.look {
+            Look::Token(kind) => kinds::forms()[kind].first(),
+            _ => None,
+        };
+        let follows = (b'\t'..=0xff).filter(move |byte| next.is_none_or(|class| class.has(*byte)));
+        let mut all = vec![[0; GRAM]];
+        for index in 0..GRAM {
+            match self.bytes.get(index) {
+                Some(byte) => all.iter_mut().for_each(|gram| gram[index] = *byte),
+                None => all = all.iter().flat_map(|gram| with_each(*gram, index, follows.clone())).collect(),
+            }
+        }
+        all
+    }
+}
+
+fn with_each(
+    gram: [u8; GRAM],
+    index: usize,
+    bytes: impl Iterator<Item = u8>,
+) -> impl Iterator<Item = [u8; GRAM]> {
+    bytes.map(move |byte| {
+        let mut gram = gram;
+        gram[index] = byte;
+        gram
+    })
+}
+
+/// Everything that is looked for.
+pub(crate) struct Machine {
+    patterns: Vec<Pattern>,
+    grams: Grams,
+}
 
 impl Machine {
     pub(crate) fn new(known: &[Known]) -> Machine {
-        let (mut patterns, mut looks) = (Vec::new(), Vec::new());
-        let mut add = |pattern: Vec<u8>, look, begin| {
-            patterns.push(pattern);
-            looks.push((look, begin));
+        let mut patterns = Vec::new();
+        let mut add = |bytes: &[u8], is_word, look, begin| {
+            patterns.push(Pattern { bytes: bytes.to_vec(), is_word, look, begin });
         };
         for (index, kind) in KINDS.iter().enumerate() {
-            kind.begins.iter().for_each(|begin| add(begin.as_bytes().to_vec(), Look::Token(index), *begin));
+            kind.begins.iter().for_each(|begin| add(begin.as_bytes(), false, Look::Token(index), *begin));
         }
-        for (word, look) in WORDS {
-            [word.to_owned(), word.to_uppercase(), capitalised(word)]
-                .into_iter()
-                .for_each(|word| add(word.into_bytes(), look, ""));
+        WORDS.iter().for_each(|(word, look)| add(word.as_bytes(), true, *look, ""));
+        FIXED.iter().for_each(|(fixed, look)| add(fixed.as_bytes(), false, *look, ""));
+        for (row, option) in terminal::OPTIONS.iter().enumerate() {
+            add(format!("{} ", option.0).as_bytes(), false, Look::Program(row), "");
         }
-        FIXED.iter().for_each(|(pattern, look)| add(pattern.as_bytes().to_vec(), *look, ""));
-        known
-            .iter()
-            .enumerate()
-            .for_each(|(index, one)| add(one.beginning().to_vec(), Look::Known(index), ""));
-        Machine { automaton: automaton(&patterns), looks }
+        let known = known.iter().enumerate();
+        known.for_each(|(index, one)| add(one.bytes(), false, Look::Known(index), ""));
+        let numbered = patterns.iter().zip(0..);
+        let grams = numbered
+            .flat_map(|(pattern, number)| pattern.grams().into_iter().map(move |gram| (gram, number)));
+        Machine { grams: Grams::new(grams), patterns }
     }
 
     /// What tells nobody's values, made when first needed.
@@ -132,35 +199,22 @@ impl Machine {
 
     /// The secrets of a block.
     pub(crate) fn scan(&self, text: &[u8], known: &[Known], keys: Keys) -> Scanned {
-        let mut scan = Scan {
-            line: Line { text, start: 0, end: 0 },
-            spans: Vec::new(),
-            covered: 0,
-            keys,
-            key_end: 0,
-            open: None,
-        };
-        scan.begin_line(0);
-        for hit in self.automaton.find_overlapping_iter(text) {
-            let (look, begin) = self.looks[hit.pattern().as_usize()];
-            if hit.start() >= scan.key_end {
-                scan.look(look, begin, hit.start(), hit.end(), known);
+        self.scan_from(text, 0, known, keys)
+    }
+
+    /// The same from a place on, before which nothing is looked for.
+    pub(crate) fn scan_from(&self, text: &[u8], from: usize, known: &[Known], keys: Keys) -> Scanned {
+        let mut scan = Scan::new(text, keys);
+        scan.key_end = from;
+        self.grams.each(text, |start, number| {
+            let pattern = &self.patterns[number as usize];
+            if start >= scan.key_end && pattern.is_at(text, start) {
+                scan.look(pattern, start, known);
             }
-        }
+        });
         dots_seven_apart(text, |dot| scan.look_between_dots(dot));
         Scanned { spans: scan.spans, open: scan.open }
     }
-}
-
-fn automaton(patterns: &[Vec<u8>]) -> AhoCorasick {
-    let kind = (patterns.len() < MANY).then_some(AhoCorasickKind::DFA);
-    let mut builder = AhoCorasick::builder();
-    builder.kind(kind).match_kind(MatchKind::Standard).prefilter(false);
-    builder.build(patterns).expect("at most a few thousand short patterns")
-}
-
-fn capitalised(word: &str) -> String {
-    word[..1].to_uppercase() + &word[1..]
 }
 
 /// A scan on its way.
@@ -173,40 +227,117 @@ struct Scan<'a> {
     /// Where the last private key ends.
     key_end: usize,
     open: Option<(usize, pem::Key)>,
+    runs: Runs,
+    programs: Programs,
+    /// The next `@`, from where it was last looked for.
+    at_sign: usize,
+    /// Where the last header with cookies ends.
+    cookies_end: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(text: &'a [u8], keys: Keys) -> Scan<'a> {
+        let mut scan = Scan {
+            line: Line { text, start: 0, end: 0 },
+            spans: Vec::new(),
+            covered: 0,
+            keys,
+            key_end: 0,
+            open: None,
+            runs: Runs::default(),
+            programs: Programs::default(),
+            at_sign: 0,
+            cookies_end: 0,
+        };
+        scan.begin_line(0);
+        scan
+    }
+
     fn begin_line(&mut self, start: usize) {
         let rest = &self.line.text[start..];
         self.line.start = start;
         self.line.end = start + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     }
 
-    /// Goes on to the line that holds a place. Places come in order, but for a beginning that lies before its end.
-    fn go_to(&mut self, place: usize) {
+    /// The line that holds a place. Places come in order.
+    fn line_at(&mut self, place: usize) -> Line<'a> {
         if place > self.line.end {
             let between = &self.line.text[self.line.end..place];
             self.begin_line(self.line.end + memchr::memrchr(b'\n', between).map_or(0, |at| at + 1));
         }
+        // Behind a private key a line begins: whether its end came with its beginning must not matter.
+        Line { start: self.line.start.max(self.key_end.min(place)), ..self.line }
     }
 
-    fn look(&mut self, look: Look, begin: &'static str, start: usize, end: usize, known: &[Known]) {
-        self.go_to(start);
-        let line = self.line;
-        match look {
-            Look::Token(kind) => self.take(token::find(&line, kind, begin, start)),
-            Look::Known(index) => self.take(known[index].find(line.text, start)),
-            Look::Name => self.take(assigned::find(&line, start, end, self.covered)),
-            Look::Address => self.take(web::address(&line, end)),
-            Look::Authorization => self.take(web::authorization(&line, end)),
-            Look::Bearer => self.take(web::bearer(&line, start, end)),
-            Look::Signature => self.take(web::signature(&line, end)),
-            Look::Cookie => web::cookies(&line, end, |span| self.take(Some(span))),
-            Look::Option => self.take(terminal::option(&line, start, end)),
-            Look::Sql => self.take(terminal::sql(&line, end)),
-            Look::Passfile => self.take(terminal::passfile(&line, end)),
+    /// Looks closer. What can be told without knowing the line comes first: it is nearly always the end of it.
+    fn look(&mut self, pattern: &Pattern, start: usize, known: &[Known]) {
+        let (text, end) = (self.line.text, start + pattern.bytes.len());
+        match pattern.look {
+            Look::Token(kind) => self.take_token(kind, pattern.begin, start),
+            Look::Known(index) => self.take(known[index].at(start)),
+            Look::Name => {
+                let Some(value) = assigned::value_at(text, end) else { return };
+                let (line, covered) = (self.line_at(start), self.covered);
+                self.take(assigned::find(&line, start, value, covered));
+            }
+            Look::Address if self.has_at_sign(end) => {
+                let line = self.line_at(start);
+                self.take(web::address(&line, end));
+            }
+            Look::Address => {}
+            Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=')) => {
+                let line = self.line_at(start);
+                self.take(assigned::named_before(&line, start, end));
+            }
+            Look::Value => {}
+            Look::Program(row) => self.programs.note(&text[self.key_end..], row, start - self.key_end, start),
+            Look::Cookie => self.take_cookies(start, end),
             Look::Key => self.take_key(start),
+            look if start >= self.covered => {
+                let line = self.line_at(start);
+                self.take(self.in_line(look, &line, start, end));
+            }
+            _ => {}
         }
+    }
+
+    fn in_line(&self, look: Look, line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+        match look {
+            Look::Authorization => web::authorization(line, end),
+            Look::Bearer => web::bearer(line, start, end),
+            Look::Signature => web::signature(line, end),
+            Look::Encoded => web::encoded_address(line, end),
+            Look::Option => terminal::option(line, start, end, &self.programs),
+            Look::Sql => terminal::sql(line, end),
+            Look::Passfile => terminal::passfile(line, start, end),
+            _ => None,
+        }
+    }
+
+    /// Whether an `@` comes soon enough to end a user and a password. It is looked for once.
+    fn has_at_sign(&mut self, from: usize) -> bool {
+        let text = self.line.text;
+        if self.at_sign < from {
+            self.at_sign = from + memchr::memchr(b'@', &text[from..]).unwrap_or(text.len() - from);
+        }
+        self.at_sign < text.len().min(from + web::LONGEST_USER)
+    }
+
+    fn take_token(&mut self, kind: usize, begin: &str, start: usize) {
+        let found = token::find(self.line.text, kind, begin, start, &mut self.runs);
+        let is_new =
+            |found: &token::Token| self.spans.last().is_none_or(|last| !last.sure || last.end < found.end);
+        if let Some(found) = found.filter(is_new) {
+            self.take(found.span(self.line.text));
+        }
+    }
+
+    fn take_cookies(&mut self, start: usize, end: usize) {
+        if start < self.cookies_end {
+            return;
+        }
+        let line = self.line_at(start);
+        self.cookies_end = web::cookies(&line, end, |span| self.take(Some(span)));
     }
 
     /// What lies inside something that was found adds nothing, unless it knows better what it is.
@@ -216,7 +347,11 @@ impl Scan<'_> {
             return;
         }
         self.covered = self.covered.max(span.end);
-        self.spans.push(span);
+        match self.spans.last_mut() {
+            // One of a kind over another is common where a value repeats itself; a list of them all would be long.
+            Some(last) if last.goes_on_in(&span) => last.end = last.end.max(span.end),
+            _ => self.spans.push(span),
+        }
     }
 
     fn take_key(&mut self, start: usize) {

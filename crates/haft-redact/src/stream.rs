@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Redactor,
+    Redactor, assigned,
     block::{Carry, Worker},
     found::Found,
 };
@@ -98,13 +98,21 @@ impl Pieces {
     pub(crate) fn push(&mut self, worker: &Worker<'_>, piece: &[u8], out: &mut Vec<u8>) {
         for bite in piece.chunks(BITE) {
             self.buffer.extend_from_slice(bite);
+            // What was there before has no end of a line in it, and need not be looked through again.
+            let is_short = self.buffer.len() - self.done < LONG;
+            if is_short && memchr::memchr(b'\n', bite).is_none() {
+                continue;
+            }
             while self.step(worker, out) {}
         }
     }
 
     pub(crate) fn finish(&mut self, worker: &Worker<'_>, out: &mut Vec<u8>) {
         let rest = std::mem::take(&mut self.buffer);
-        worker.lines(&rest, self.done, &mut self.carry, out, &mut self.found);
+        // Nothing is no line: it must not look like one more that belongs to a private key.
+        if rest.len() > self.done {
+            worker.lines(&rest, self.done, &mut self.carry, out, &mut self.found);
+        }
         worker.finish(&mut self.carry, out, &mut self.found);
         self.done = 0;
     }
@@ -116,8 +124,9 @@ impl Pieces {
         if lines > 0 {
             let block = &self.buffer[..self.done + lines];
             worker.lines(block, self.done, &mut self.carry, out, &mut self.found);
-            self.buffer.drain(..self.done + lines);
-            self.done = 0;
+            let kept = if self.carry.has_key() { 0 } else { naming_line(block) };
+            self.buffer.drain(..self.done + lines - kept);
+            self.done = kept;
         } else if has_long {
             let window = &self.buffer[..self.done + LONG];
             self.done = worker.window(window, self.done, AHEAD, &mut self.carry, out, &mut self.found);
@@ -126,6 +135,13 @@ impl Pieces {
         }
         lines > 0 || has_long
     }
+}
+
+/// How long the last line is, if it names what the next one may hold.
+fn naming_line(lines: &[u8]) -> usize {
+    let line = lines.strip_suffix(b"\n").unwrap_or(lines);
+    let line = &line[memchr::memrchr(b'\n', line).map_or(0, |at| at + 1)..];
+    if assigned::names_next(line) { line.len() + 1 } else { 0 }
 }
 
 /// How much of a text are whole lines, up to the first that is long.

@@ -1,11 +1,7 @@
 //! Secrets that are typed: options of programs, lines of password files, SQL.
 
-use std::sync::OnceLock;
-
-use aho_corasick::AhoCorasick;
-
 use crate::{
-    assigned::quoted_or_bare,
+    assigned::{judged, quoted_or_bare},
     found::{PASSWORD, Span},
     scan::Line,
     value,
@@ -13,7 +9,7 @@ use crate::{
 
 /// How a program takes a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+pub(crate) enum Takes {
     /// `-p SECRET`
     Next,
     /// `-pSECRET`
@@ -22,10 +18,14 @@ enum Takes {
     BehindColon,
     /// `-U user%SECRET`
     BehindPercent,
+    /// `-b name=SECRET`
+    BehindEquals,
+    /// `-b file user SECRET`
+    Third,
 }
 
 /// Programs, their options, and how these take a password.
-const OPTIONS: [(&str, &str, Takes); 32] = [
+pub(crate) const OPTIONS: [(&str, &str, Takes); 40] = [
     ("mysql", "-p", Takes::Attached),
     ("mysqldump", "-p", Takes::Attached),
     ("mysqladmin", "-p", Takes::Attached),
@@ -55,6 +55,14 @@ const OPTIONS: [(&str, &str, Takes); 32] = [
     ("openssl", "-k", Takes::Next),
     ("curl", "-u", Takes::BehindColon),
     ("curl", "-U", Takes::BehindColon),
+    ("curl", "--user", Takes::BehindColon),
+    ("curl", "--proxy-user", Takes::BehindColon),
+    ("curl", "-b", Takes::BehindEquals),
+    ("htpasswd", "-b", Takes::Third),
+    ("htpasswd", "-bB", Takes::Third),
+    ("htpasswd", "-cb", Takes::Third),
+    ("htpasswd", "-cbB", Takes::Third),
+    ("htpasswd", "-nb", Takes::Third),
     ("http", "-a", Takes::BehindColon),
     ("smbclient", "-U", Takes::BehindPercent),
     ("rpcclient", "-U", Takes::BehindPercent),
@@ -62,20 +70,43 @@ const OPTIONS: [(&str, &str, Takes); 32] = [
 
 /// A program is looked for so far before its option.
 const FAR: usize = 256;
+/// A line of a password file is no longer than this.
+const LONGEST_LINE: usize = 512;
+
+/// Where each program of the table was last seen. They come before their options.
+pub(crate) struct Programs([Option<usize>; OPTIONS.len()]);
+
+impl Default for Programs {
+    fn default() -> Programs {
+        Programs([None; OPTIONS.len()])
+    }
+}
+
+impl Programs {
+    /// Notes what stands at `start` of a text, which is `place` for those who ask.
+    pub(crate) fn note(&mut self, text: &[u8], row: usize, start: usize, place: usize) {
+        if start == 0 || !text[start - 1].is_ascii_alphanumeric() && text[start - 1] != b'-' {
+            self.0[row] = Some(place);
+        }
+    }
+
+    /// The rows of those that were seen since a place and have this option.
+    fn with<'a>(&'a self, option: &'a [u8], since: usize) -> impl Iterator<Item = Takes> + 'a {
+        let seen = OPTIONS.iter().zip(&self.0).filter(move |(_, at)| at.is_some_and(|at| at >= since));
+        seen.filter(move |(row, _)| row.1.as_bytes() == option).map(|(row, _)| row.2)
+    }
+}
 
 /// The password behind an option of a program that is known to take one there.
-pub(crate) fn option(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+pub(crate) fn option(line: &Line<'_>, start: usize, end: usize, programs: &Programs) -> Option<Span> {
     let text = &line.text[..line.end];
     let option = text[start..end].trim_ascii();
     if option == b"pass:" {
         return after_pass(line, start, end);
     }
-    let before = &text[line.start.max(start.saturating_sub(FAR))..start];
     let at = start + 1 + option.len();
-    let rows = programs().find_overlapping_iter(before).map(|hit| (&OPTIONS[hit.pattern().as_usize()], hit));
-    let mut rows =
-        rows.filter(|(row, hit)| row.1.as_bytes() == option && is_whole(before, hit.start(), hit.end()));
-    rows.find_map(|(row, _)| taken(text, at, row.2))
+    let since = line.start.max(start.saturating_sub(FAR));
+    programs.with(option, since).find_map(|takes| taken(text, at, takes))
 }
 
 /// `-passin pass:SECRET`
@@ -86,46 +117,47 @@ fn after_pass(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
     if is_openssl { span(line.text, end, line.end) } else { None }
 }
 
-fn programs() -> &'static AhoCorasick {
-    static PROGRAMS: OnceLock<AhoCorasick> = OnceLock::new();
-    PROGRAMS.get_or_init(|| AhoCorasick::new(OPTIONS.map(|row| row.0)).expect("a few short names"))
-}
-
-fn is_whole(text: &[u8], start: usize, end: usize) -> bool {
-    let is_begin = start == 0 || !text[start - 1].is_ascii_alphanumeric() && text[start - 1] != b'-';
-    is_begin && text.get(end).is_none_or(|byte| *byte == b' ')
-}
-
 fn taken(text: &[u8], at: usize, takes: Takes) -> Option<Span> {
     match (takes, text.get(at)?) {
         (Takes::Attached, byte) if !byte.is_ascii_whitespace() => span(text, at, text.len()),
         (Takes::Next, b' ' | b'=') => span(text, at + 1, text.len()),
-        (Takes::BehindColon, _) => behind(text, at + usize::from(text[at] == b' '), b':'),
+        (Takes::BehindColon, b' ' | b'=') => behind(text, at + 1, b':'),
+        (Takes::BehindColon, byte) if *byte != b'-' => behind(text, at, b':'),
         (Takes::BehindPercent, b' ') => behind(text, at + 1, b'%'),
+        (Takes::BehindEquals, b' ') => behind(text, at + 1, b'='),
+        (Takes::Third, b' ') => span(text, third_word(text, at)?, text.len()),
         _ => None,
     }
 }
 
+/// Where the third word behind an option begins.
+fn third_word(text: &[u8], at: usize) -> Option<usize> {
+    let near = &text[at..text.len().min(at + FAR)];
+    let mut begins = (1..near.len()).filter(|place| near[*place - 1] == b' ' && near[*place] != b' ');
+    begins.nth(2).map(|place| at + place)
+}
+
 fn behind(text: &[u8], at: usize, joint: u8) -> Option<Span> {
-    let found = quoted_or_bare(text, at)?;
-    let place = memchr::memchr(joint, &text[found.start..found.end])?;
-    checked(text, found.start + place + 1, found.end)
+    let after = |word: &[u8]| memchr::memchr(joint, word).map(|place| place + 1);
+    let found = judged(text, at, quoted_or_bare, |word, _| {
+        after(word).is_some_and(|place| is_password(&word[place..]))
+    })?;
+    let start = found.start + after(&text[found.start..found.end])?;
+    Some(Span { start, end: found.end, kind: PASSWORD, sure: false })
 }
 
 fn span(text: &[u8], at: usize, end: usize) -> Option<Span> {
-    let found = quoted_or_bare(&text[..end], at)?;
-    checked(text, found.start, found.end)
+    let found = judged(&text[..end], at, quoted_or_bare, |word, _| is_password(word))?;
+    Some(Span { start: found.start, end: found.end, kind: PASSWORD, sure: false })
 }
 
-fn checked(text: &[u8], start: usize, end: usize) -> Option<Span> {
-    let secret = &text[start..end];
+fn is_password(secret: &[u8]) -> bool {
     let is_port = secret.iter().all(u8::is_ascii_digit) && secret.len() < 6;
-    let is_secret = secret.len() >= 3
+    secret.len() >= 3
         && secret[0] != b'-'
         && !is_port
         && !value::is_placeholder(secret)
-        && !value::is_reference(secret);
-    is_secret.then_some(Span { start, end, kind: PASSWORD, sure: false })
+        && !value::is_reference(secret)
 }
 
 /// `IDENTIFIED BY 'SECRET'`
@@ -136,12 +168,22 @@ pub(crate) fn sql(line: &Line<'_>, end: usize) -> Option<Span> {
 }
 
 /// `host:5432:database:user:SECRET`, a whole line.
-pub(crate) fn passfile(line: &Line<'_>, end: usize) -> Option<Span> {
+pub(crate) fn passfile(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+    // A star is found in many lists with colons; a host has none before it.
+    let host = &line.text[line.start.max(start.saturating_sub(FAR))..start];
+    if line.text[start + 1] == b'*'
+        && (host.is_empty() || host.iter().any(|byte| matches!(byte, b':' | b' ')))
+    {
+        return None;
+    }
     let rest = &line.text[end..line.end];
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest);
-    let (database, user) =
-        (memchr::memchr(b':', rest)?, memchr::memchr(b':', &rest[memchr::memchr(b':', rest)? + 1..])?);
+    if rest.len() > LONGEST_LINE || rest.iter().any(u8::is_ascii_whitespace) {
+        return None;
+    }
+    let database = memchr::memchr(b':', rest)?;
+    let user = memchr::memchr(b':', &rest[database + 1..])?;
     let start = end + database + 1 + user + 1;
-    let has_blank = rest.iter().any(u8::is_ascii_whitespace);
-    if has_blank || database == 0 || user == 0 { None } else { checked(line.text, start, end + rest.len()) }
+    let is_secret = database > 0 && user > 0 && is_password(&line.text[start..end + rest.len()]);
+    is_secret.then_some(Span { start, end: end + rest.len(), kind: PASSWORD, sure: false })
 }

@@ -1,18 +1,12 @@
 //! Is what begins here a token of the table?
 
-use std::sync::OnceLock;
-
-use regex::bytes::Regex;
-
 use crate::{
+    form::Runs,
     found::Span,
     kinds::{self, KINDS},
     scan::Line,
     value,
 };
-
-/// How much of a line a token is looked for in. What goes on behind it belongs to the token, too.
-const LONGEST: usize = 2048;
 
 /// Tokens of which something stands before what is looked for: which bytes, how many at least and at most.
 type Before = (&'static str, fn(u8) -> bool, usize, usize);
@@ -24,20 +18,41 @@ const BEFORE: [Before; 5] = [
     ("-us", |byte| byte.is_ascii_hexdigit(), 32, 32),
 ];
 
+/// A token, unless it is made up.
+pub(crate) struct Token {
+    kind: usize,
+    start: usize,
+    body: usize,
+    pub(crate) end: usize,
+}
+
+/// Whether it is made up is seen in so much of it.
+const ENOUGH: usize = 64;
+
+impl Token {
+    pub(crate) fn span(&self, text: &[u8]) -> Option<Span> {
+        let Token { kind, start, body, end } = *self;
+        let is_made_up = is_name(&text[start..end.min(start + ENOUGH)])
+            || value::is_filler(&text[body..end.min(body + ENOUGH)])
+            || value::is_example(&text[body..end]);
+        (!is_made_up).then_some(Span { start, end, kind: KINDS[kind].name, sure: true })
+    }
+}
+
 /// The token of a kind at a place where one of its beginnings stands.
-pub(crate) fn find(line: &Line<'_>, kind: usize, begin: &str, start: usize) -> Option<Span> {
+pub(crate) fn find(text: &[u8], kind: usize, begin: &str, start: usize, runs: &mut Runs) -> Option<Token> {
     // Cheap, and almost always the end of it.
     let has_before = matches!(begin.as_bytes(), [b':' | b'7' | b'8' | b'.' | b'-', ..]);
-    if !has_before && !begins_a_word(line.text, start) {
+    if !has_before && !begins_a_word(text, start) {
         return None;
     }
-    let (first, body) = (whole_start(line, begin, start)?, start + begin.len());
-    if has_before && !begins_a_word(line.text, first) {
+    let (first, body) = (whole_start(text, begin, start)?, start + begin.len());
+    if has_before && !begins_a_word(text, first) {
         return None;
     }
-    let end = body_end(line, kind, body)?;
-    let is_made_up = value::is_filler(&line.text[body..end]) || is_name(&line.text[first..end]);
-    (!is_made_up).then_some(Span { start: first, end, kind: KINDS[kind].name, sure: true })
+    let end = kinds::forms()[kind].end(text, body, runs)?;
+    let goes_on = text.get(end).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_');
+    (!goes_on).then_some(Token { kind, start: first, body, end })
 }
 
 /// A bot's token of Discord, which has no beginning of its own: three words with dots, the middle one of six.
@@ -54,31 +69,10 @@ pub(crate) fn between_dots(line: &Line<'_>, dot: usize) -> Option<Span> {
     (has_form && begins_a_word(text, start)).then_some(Span { start, end, kind: "discord token", sure: true })
 }
 
-fn whole_start(line: &Line<'_>, begin: &str, start: usize) -> Option<usize> {
+fn whole_start(text: &[u8], begin: &str, start: usize) -> Option<usize> {
     let Some((_, fits, least, most)) = BEFORE.iter().find(|row| row.0 == begin) else { return Some(start) };
-    let before =
-        line.text[line.start..start].iter().rev().take(*most).take_while(|byte| fits(**byte)).count();
+    let before = text[..start].iter().rev().take(*most).take_while(|byte| fits(**byte)).count();
     (before >= *least).then(|| start - before)
-}
-
-fn body_end(line: &Line<'_>, kind: usize, body: usize) -> Option<usize> {
-    let limit = line.end.min(body + LONGEST);
-    let length = expression(kind).find(&line.text[body..limit])?.end();
-    if body + length == limit {
-        // It may go on behind what was looked at.
-        return Some(limit + line.text[limit..line.end].iter().take_while(|byte| is_word(**byte)).count());
-    }
-    let next = line.text[body + length];
-    (!next.is_ascii_alphanumeric() && next != b'_').then_some(body + length)
-}
-
-/// Compiled when the first of its kind could be there: most never are.
-fn expression(kind: usize) -> &'static Regex {
-    static ALL: [OnceLock<Regex>; KINDS.len()] = [const { OnceLock::new() }; KINDS.len()];
-    let compile = || {
-        Regex::new(&kinds::expression(KINDS[kind].follows)).expect("the test of the table compiles every row")
-    };
-    ALL[kind].get_or_init(compile)
 }
 
 /// Whether a word begins here. Colour codes, escapes and percent signs end the word before.

@@ -15,20 +15,18 @@ pub(crate) struct Written {
 }
 
 /// More of a value need not be seen to judge it.
-const ENOUGH: usize = 256;
+const ENOUGH: usize = 128;
 
 /// Whether a value is worth hiding.
 pub(crate) fn is_secret(value: &[u8], weight: Weight, written: Written) -> bool {
     let value = &value[..value.len().min(ENOUGH)];
-    if is_placeholder(value) || is_reference(value) || is_path(value) || is_code(value, written) {
-        return false;
-    }
     let looks = Looks::of(value);
-    match weight {
+    let may_be = match weight {
         Weight::Password => looks.may_be_password(written),
         Weight::Secret => looks.may_be_token(written),
         Weight::Perhaps => looks.is_random(),
-    }
+    };
+    may_be && !is_placeholder(value) && !is_reference(value) && !is_path(value) && !is_code(value, written)
 }
 
 /// Whether a value of the environment can be told from ordinary words wherever it stands.
@@ -110,24 +108,41 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     is_marked(value)
         || is_filler(value)
+        || is_example(value)
         || WHOLE.iter().any(|word| lower == *word)
-        || PARTS.iter().any(|part| memchr::memmem::find(&lower, part).is_some())
+        || has_any(&lower, &PARTS)
         || value.starts_with(b"-----")
         || matches!(value.first(), Some(b'<' | b'{' | b'[' | b'('))
 }
 
-/// One character again and again, or an example of somebody's documentation.
+fn has_any(text: &[u8], parts: &[&[u8]]) -> bool {
+    let mut begins = [false; 256];
+    parts.iter().for_each(|part| begins[usize::from(part[0])] = true);
+    let mut places = (0..text.len()).filter(|at| begins[usize::from(text[*at])]);
+    places.any(|at| parts.iter().any(|part| text[at..].starts_with(part)))
+}
+
+/// One character again and again.
 pub(crate) fn is_filler(value: &[u8]) -> bool {
-    let is_one = value.len() > 1 && value.iter().all(|byte| *byte == value[0]);
-    let repeats = value
-        .windows(6)
-        .any(|six| six.iter().all(|byte| *byte == six[0]) && six[0] != b'=' && six[0] != b'/');
-    is_one || repeats || value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
+    let (mut longest, mut run, mut last) = (0, 0, None);
+    for byte in value {
+        run = if last == Some(byte) { run + 1 } else { 1 };
+        last = Some(byte);
+        longest = if matches!(byte, b'=' | b'/') { longest } else { run.max(longest) };
+    }
+    let is_one = value.len() > 1 && run == value.len();
+    let repeats = longest >= 6;
+    is_one || repeats
+}
+
+/// How an example of somebody's documentation ends.
+pub(crate) fn is_example(value: &[u8]) -> bool {
+    value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
 }
 
 /// A variable, or where a secret is kept.
 pub(crate) fn is_reference(value: &[u8]) -> bool {
-    const BEGINNINGS: [&[u8]; 16] = [
+    const BEGINNINGS: [&[u8]; 22] = [
         b"${",
         b"$(",
         b"$env:",
@@ -138,6 +153,12 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
         b"!Ref",
         b"!Sub",
         b"!secret",
+        b"!vault",
+        b"!env",
+        b"!Get",
+        b"process.env",
+        b"import.meta.env",
+        b"os.environ",
         b"env:",
         b"env.",
         b"vault:",

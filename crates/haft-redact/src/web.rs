@@ -1,7 +1,7 @@
 //! Secrets of the web: a password in an address, what `Authorization` and `Cookie` carry, signatures in queries.
 
 use crate::{
-    assigned::quoted_or_bare,
+    assigned::{judged, quoted_or_bare},
     found::{AUTHORIZATION, COOKIE, PASSWORD, SECRET, SIGNATURE, Span},
     names,
     scan::Line,
@@ -9,7 +9,10 @@ use crate::{
 };
 
 /// A user and a password are at most this long.
-const LONGEST_USER: usize = 1024;
+pub(crate) const LONGEST_USER: usize = 1024;
+
+/// So much of a value is enough to judge it. Only what is a secret is read to its end.
+const ENOUGH: usize = 128;
 
 /// `scheme://user:PASSWORD@host`, from behind the slashes; a user that is a token, too.
 pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
@@ -39,19 +42,36 @@ pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
     is_secret.then_some(Span { start: end + start, end: end + user.len(), kind, sure: false })
 }
 
+/// The same in an address that was encoded for another one: `%3A%2F%2Fuser%3APASSWORD%40host`.
+pub(crate) fn encoded_address(line: &Line<'_>, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end.min(end + ENOUGH)];
+    let is_word = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'<' | b'&');
+    let word = &rest[..rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len())];
+    let find = |from: usize, codes: [&[u8]; 2]| {
+        let is_code = |three: &[u8]| codes.iter().any(|code| three.eq_ignore_ascii_case(code));
+        word[from..].windows(3).position(is_code).map(|at| from + at)
+    };
+    let start = find(0, [b"%3A", b"%2F"]).filter(|at| word[*at + 1] == b'3')? + 3;
+    let at = find(start, [b"%40", b"%2F"]).filter(|at| word[*at + 1] == b'4')?;
+    let secret = &word[start..at];
+    let is_secret = secret.len() >= 3 && !value::is_placeholder(secret) && !is_named(secret);
+    is_secret.then_some(Span { start: end + start, end: end + at, kind: PASSWORD, sure: false })
+}
+
 /// A password with a slash or a question mark in it that nobody encoded: `user:pa/ss@host`, no blank before the `@`.
 fn with_odd_password(rest: &[u8]) -> Option<&[u8]> {
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let colon = rest.iter().take_while(is_name).count();
+    let digits = rest.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let has_port =
+        digits > 0 && matches!(rest.get(colon + 1 + digits), Some(b'/' | b'?' | b'#' | b'@') | None);
+    if colon == 0 || rest[colon] != b':' || has_port {
+        return None;
+    }
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'`');
     let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     let user = &word[..memchr::memrchr(b'@', word)?];
-    let colon = memchr::memchr(b':', user)?;
-    let name = &user[..colon];
-    let password = &user[colon + 1..];
-    let is_port = password.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let has_port = matches!(password.get(is_port), Some(b'/' | b'?' | b'#') | None) && is_port > 0;
-    let is_user = !name.is_empty()
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    (is_user && !has_port && value::is_random(password)).then_some(user)
+    value::is_random(user.get(colon + 1..)?).then_some(user)
 }
 
 /// `:pw@`, `:PASS@`: what documentation writes.
@@ -87,18 +107,20 @@ fn credentials(text: &[u8], scheme: &[u8], start: usize) -> Option<Span> {
             || !has_fields && matches!(byte, b' ' | b',' | b'\t' | b')' | b'&' | 0x1b)
     };
     let is_end = |byte: &u8| is_end(byte) && !(has_fields && *byte == b'"');
-    let length = text[start..].iter().position(is_end).unwrap_or(text.len() - start);
-    let secret = &text[start..start + length];
+    let length = |most: usize| {
+        let rest = &text[start..text.len().min(start.saturating_add(most))];
+        rest.iter().position(is_end).unwrap_or(rest.len())
+    };
+    let secret = &text[start..start + length(ENOUGH)];
     let is_word = secret.iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
-    let is_secret = length >= 6 && !(is_word && length < 20) && !is_stand_in(secret);
-    is_secret.then_some(Span { start, end: start + length, kind: AUTHORIZATION, sure: false })
+    let is_secret = secret.len() >= 6 && !(is_word && secret.len() < 20) && !is_stand_in(secret);
+    is_secret.then(|| Span { start, end: start + length(usize::MAX), kind: AUTHORIZATION, sure: false })
 }
 
 fn bare_credentials(text: &[u8], start: usize) -> Option<Span> {
-    let found = quoted_or_bare(text, start)?;
-    let secret = &text[found.start..found.end];
-    let is_secret = value::is_random(secret) && !is_stand_in(secret);
-    is_secret.then_some(Span { start: found.start, end: found.end, kind: AUTHORIZATION, sure: false })
+    let is_secret = |secret: &[u8], _| value::is_random(secret) && !is_stand_in(secret);
+    let found = judged(text, start, quoted_or_bare, is_secret)?;
+    Some(Span { start: found.start, end: found.end, kind: AUTHORIZATION, sure: false })
 }
 
 fn is_stand_in(secret: &[u8]) -> bool {
@@ -123,28 +145,28 @@ pub(crate) fn bearer(line: &Line<'_>, start: usize, end: usize) -> Option<Span> 
     is_secret.then_some(Span { start: end, end: end + length, kind: AUTHORIZATION, sure: false })
 }
 
-/// The values of `Cookie: a=b; c=d` and `Set-Cookie: a=b; Path=/` that are more than a setting.
-pub(crate) fn cookies(line: &Line<'_>, end: usize, mut found: impl FnMut(Span)) {
+/// The values of `Cookie: a=b; c=d` and `Set-Cookie: a=b; Path=/` that are more than a setting. Says how far they go.
+pub(crate) fn cookies(line: &Line<'_>, end: usize, mut found: impl FnMut(Span)) -> usize {
     let text = &line.text[..line.end];
-    let Some(mut at) = behind_sign(text, end) else { return };
+    let Some(mut at) = behind_sign(text, end) else { return end };
     at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
-    for _ in 0..64 {
+    loop {
         let rest = &text[at..];
         let name = rest.iter().take(128).take_while(|byte| is_cookie(**byte) && **byte != b'=').count();
         if name == 0 || rest.get(name) != Some(&b'=') {
-            return;
+            return at;
         }
         let start = at + name + 1;
         let length = text[start..].iter().take_while(|byte| is_cookie(**byte)).count();
         if is_cookie_secret(&rest[..name], &text[start..start + length]) {
             found(Span { start, end: start + length, kind: COOKIE, sure: false });
         }
-        let gap =
-            text[start + length..].iter().take(3).take_while(|byte| matches!(byte, b';' | b' ')).count();
+        at = start + length;
+        let gap = text[at..].iter().take(3).take_while(|byte| matches!(byte, b';' | b' ')).count();
         if gap == 0 {
-            return;
+            return at;
         }
-        at = start + length + gap;
+        at += gap;
     }
 }
 
@@ -153,6 +175,7 @@ fn is_cookie(byte: u8) -> bool {
 }
 
 fn is_cookie_secret(name: &[u8], secret: &[u8]) -> bool {
+    let secret = &secret[..secret.len().min(ENOUGH)];
     const SETTINGS: [&[u8]; 4] = [b"expires", b"domain", b"path", b"max-age"];
     if SETTINGS.iter().any(|setting| name.eq_ignore_ascii_case(setting)) || is_stand_in(secret) {
         return false;
@@ -167,14 +190,13 @@ fn is_cookie_secret(name: &[u8], secret: &[u8]) -> bool {
 
 /// What `sig=` and `Signature=` sign with.
 pub(crate) fn signature(line: &Line<'_>, end: usize) -> Option<Span> {
-    let rest = &line.text[end..line.end];
     let is_part = |byte: &&u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'_' | b'-' | b'+' | b'/' | b'=' | b'.')
     };
-    let length = rest.iter().take_while(is_part).count();
-    let is_secret =
-        length >= 27 && value::is_random(&rest[..length]) && !value::is_placeholder(&rest[..length]);
-    is_secret.then_some(Span { start: end, end: end + length, kind: SIGNATURE, sure: false })
+    let length = |most| line.text[end..line.end].iter().take(most).take_while(is_part).count();
+    let seen = &line.text[end..end + length(ENOUGH)];
+    let is_secret = seen.len() >= 27 && value::is_random(seen) && !value::is_placeholder(seen);
+    is_secret.then(|| Span { start: end, end: end + length(usize::MAX), kind: SIGNATURE, sure: false })
 }
 
 /// Behind the sign that follows a header's name, quoted or not.

@@ -1,11 +1,11 @@
 //! Secrets in results, faults, progress and what is kept of them.
 
-use std::{fs, sync::Arc};
+use std::{fs, io, sync::Arc};
 
-use haft_engine::{Session, turn::Event};
+use haft_engine::{Session, policy::CallFacts, result::ToolResult, session::Journal, turn::Event};
 use haft_redact::Redactor;
-use haft_testkit::Workspace;
-use haft_tool::{Cx, Effects, Fault, Progress, Reply, SharedTool, tool};
+use haft_testkit::{Probe, Workspace};
+use haft_tool::{BoxFuture, Cx, Effects, Fault, Progress, Reply, SessionId, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -118,4 +118,42 @@ async fn without_a_redactor_nothing_is_hidden() {
     let session = begin(haft_testkit::engine(&workspace).tool(leak()), &workspace);
     assert!(session.redactor().is_none());
     assert!(session.call(call("1", "Leak", json!({ "how": "" }))).await.text().contains(SECRET));
+}
+
+struct Book(Probe);
+
+impl Journal for Book {
+    fn started<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(format!("started {}", call.input));
+        Box::pin(async { Ok(()) })
+    }
+    fn refused<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(format!("refused {}", call.input));
+        Box::pin(async { Ok(()) })
+    }
+    fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn the_journal_and_the_events_get_an_input_without_secrets_and_the_tool_gets_it_whole() {
+    let workspace = Workspace::new("");
+    let (probe, seen) = (Probe::default(), Probe::default());
+    let heard = seen.clone();
+    let listen = tool("Listen").effects(|_: &Leak| Effects::none()).call(move |input: Leak, _: Cx| {
+        heard.note(input.how);
+        async { Ok(Reply::text("heard")) }
+    });
+    let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+    let engine =
+        haft_testkit::engine(&workspace).tool(listen).redactor(redactor).journal(Book(probe.clone()));
+    let mut turn = begin(engine, &workspace).live_turn();
+    turn.push(call("1", "Listen", json!({ "how": format!("with {SECRET}") }))).unwrap();
+    turn.close();
+    while let Some(event) = turn.next().await {
+        assert!(!format!("{event:?}").contains(SECRET), "{event:?}");
+    }
+    assert_eq!(probe.notes(), [r#"started {"how":"with [redacted: known secret]"}"#]);
+    assert_eq!(seen.notes(), [format!("with {SECRET}")]);
 }

@@ -2,3 +2,5 @@
 
 mod forms; //    what is taken out, and what stays
 mod streams; //  pieces and wholes, once and twice
+mod hostile; //  time, whatever the text is made of
+mod shapes; //   what programs print, and what looks like it

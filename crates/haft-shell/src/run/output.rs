@@ -158,9 +158,15 @@ impl Output {
         Piece { text: lossy(&bytes[start..]), skipped: skipped + start as u64, next }
     }
 
-    /// As it came, colours and all.
+    /// As it came, colours and all; cut as the text is.
     pub fn raw(&self) -> (Vec<u8>, u64, Vec<u8>) {
-        (self.raw.head().to_vec(), self.raw.hidden(), self.raw.tail())
+        let (head, tail) = (self.raw.head(), self.raw.tail());
+        if self.raw.hidden() == 0 {
+            return (head.to_vec(), 0, tail);
+        }
+        let (end, start) = (head_end(head), tail_start(&tail));
+        let hidden = self.raw.hidden() + (head.len() - end + start) as u64;
+        (head[..end].to_vec(), hidden, tail[start..].to_vec())
     }
 
     /// The last line that is not blank: what is going on.
@@ -171,6 +177,8 @@ impl Output {
     }
 }
 
+/// A cut looks no farther than this for the end of a word.
+const LONGEST_WORD: usize = 1024;
 /// The longest line that is worth showing while something runs.
 const LAST_LINE: usize = 200;
 
@@ -214,19 +222,28 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The last line end, if it does not waste more than half; otherwise the last character.
+/// The last line end, if it does not waste more than half; otherwise the last blank that is near, or the last character.
+/// A word that is cut may be a part of a secret that nobody knows any more.
 fn head_end(head: &[u8]) -> usize {
+    let near = head.len().saturating_sub(LONGEST_WORD.min(head.len() / 2));
     match memchr::memrchr(b'\n', head) {
         Some(line) if line + 1 > head.len() / 2 => line + 1,
-        _ => head.len() - partial_end(head),
+        _ => head[near..]
+            .iter()
+            .rposition(u8::is_ascii_whitespace)
+            .map_or(head.len() - partial_end(head), |blank| near + blank + 1),
     }
 }
 
 /// The first line start, by the same measure.
 fn tail_start(tail: &[u8]) -> usize {
+    let near = &tail[..LONGEST_WORD.min(tail.len() / 2)];
     match memchr::memchr(b'\n', tail) {
         Some(line) if line + 1 < tail.len() / 2 => line + 1,
-        _ => tail.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count(),
+        _ => near.iter().position(u8::is_ascii_whitespace).map_or_else(
+            || tail.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count(),
+            |at| at + 1,
+        ),
     }
 }
 
@@ -262,6 +279,15 @@ mod tests {
     fn output(kept: &Kept) -> Output {
         let kept = kept.clone();
         Output::new(&ROOM, Some(Box::new(move || Ok(("/kept".into(), Box::new(kept))))))
+    }
+
+    #[test]
+    fn a_word_is_not_cut_in_two_so_that_no_part_of_a_secret_is_shown() {
+        let mut output = output(&Kept::default());
+        output.push(b"alpha be token=aaaaaaaaaaaaaaaa two three four five token=bbbbbbbbb end x");
+        let (head, hidden, tail) = output.raw();
+        assert_eq!((lossy(&head).as_str(), lossy(&tail).as_str()), ("alpha be ", "end x"));
+        assert_eq!(hidden + (head.len() + tail.len()) as u64, output.bytes());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{
     preview::preview,
 };
 use crate::{
-    policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict},
+    policy::{self, Asker, Asking, CallFacts, Decision, Permit, Question, Refused, Settled, Verdict},
     turn::Event,
 };
 
@@ -48,7 +48,7 @@ pub(crate) async fn begin(
     cx.events.send(|| Event::Started {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
-        input: prepared.input.clone(),
+        input: cx.told_input(prepared),
         effects: Arc::new(prepared.effects.clone()),
         decision: Arc::new(permit.decision().clone()),
     });
@@ -58,7 +58,8 @@ pub(crate) async fn begin(
 async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Result<(), Fault> {
     let Some(journal) = cx.session.engine().journal() else { return Ok(()) };
     let session = cx.session.facts();
-    journal.started(cx.facts(&session, prepared, permit.decision())).await.map_err(unrecorded)
+    let facts = cx.facts(&session, prepared, permit.decision());
+    journal.started(CallFacts { input: &cx.told_input(prepared), ..facts }).await.map_err(unrecorded)
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.
@@ -172,7 +173,8 @@ async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx, r
     let Refused { decision, mut fault } = refused;
     let session = cx.session.facts();
     if let Some(journal) = cx.session.engine().journal()
-        && let Err(err) = journal.refused(cx.facts(&session, prepared, &decision)).await
+        && let facts = cx.facts(&session, prepared, &decision)
+        && let Err(err) = journal.refused(CallFacts { input: &cx.told_input(prepared), ..facts }).await
     {
         fault = fault.with_source(err);
     }

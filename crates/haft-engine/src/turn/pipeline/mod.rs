@@ -9,6 +9,7 @@ mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
 mod hooks; //      4, 7 those who are asked before and after
+mod told; //       and what is written down of it
 mod preview; //    and what whoever is asked gets to see
 mod pinned; //     and does its tool still say what it said
 mod execute; //  6 the call itself
@@ -75,7 +76,7 @@ pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Bo
     cx.events.send(|| Event::Queued {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
-        description: prepared.describe(),
+        description: cx.told_line(prepared.describe()),
     });
     Ok(prepared)
 }

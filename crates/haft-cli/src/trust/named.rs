@@ -49,15 +49,19 @@ fn commands(value: &Value, lines: &mut Vec<String>) {
 const ROOTS: [&str; 5] =
     ["./", "$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", "$HAFT_PROJECT_DIR/", "${HAFT_PROJECT_DIR}/"];
 
-fn words<'a>(line: &'a str, workspace: &'a Path) -> impl Iterator<Item = String> + 'a {
-    let ends = |char: char| char.is_whitespace() || "'\"`;|&<>(),=".contains(char);
-    line.split(ends).filter_map(move |word| {
-        let below = Path::new(word).strip_prefix(workspace).ok().and_then(Path::to_str);
-        let bare = ROOTS.iter().find_map(|root| word.strip_prefix(root)).or(below).unwrap_or(word);
-        let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-        let is_path = !parts.is_empty() && !bare.starts_with('/') && !parts.contains(&"..");
-        is_path.then(|| parts.join("/"))
-    })
+/// Quotes are taken away, wherever they stand: `"$CLAUDE_PROJECT_DIR"/a.sh` is the usual way to write it.
+fn words(line: &str, workspace: &Path) -> Vec<String> {
+    let ends = |char: char| char.is_whitespace() || "`;|&<>(),=".contains(char);
+    let bare: String = line.chars().filter(|char| !"'\"".contains(*char)).collect();
+    bare.split(ends).filter_map(|word| below(word, workspace)).collect()
+}
+
+fn below(word: &str, workspace: &Path) -> Option<String> {
+    let below = Path::new(word).strip_prefix(workspace).ok().and_then(Path::to_str);
+    let path = ROOTS.iter().find_map(|root| word.strip_prefix(root)).or(below).unwrap_or(word);
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let is_path = !parts.is_empty() && !path.starts_with('/') && !parts.contains(&"..");
+    is_path.then(|| parts.join("/"))
 }
 
 #[cfg(test)]

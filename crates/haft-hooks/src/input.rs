@@ -42,6 +42,7 @@ pub(crate) fn of_call(event: Event, call: &CallFacts<'_>) -> Value {
     told.insert("tool_use_id".to_owned(), call.call.as_str().into());
     told.insert("effects".to_owned(), json!(call.effects));
     told.insert("decision".to_owned(), call.decision.reason().into());
+    told.insert("trace".to_owned(), json!(call.decision.trace));
     Value::Object(told)
 }
 

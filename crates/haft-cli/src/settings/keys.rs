@@ -1,7 +1,8 @@
 //! Which keys there are, and what a workspace may do with each.
 //!
 //! One table, so that a new key cannot be forgotten: what is not in it is an unknown setting, and what is in it says how
-//! it is taken from a repository that somebody else may have written. A workspace may tighten; it may never loosen.
+//! it is taken from a repository that somebody else may have written. Besides its rules, which a person has seen, it may only
+//! tighten.
 
 use haft_engine::{Settings as Figures, policy::Mode};
 

@@ -145,6 +145,10 @@ async fn every_moment_is_told_with_the_fields_of_the_convention() {
             "SessionEnd"
         ]
     );
+    assert_eq!(
+        (&told[1]["trace"]["verdict"], &told[5]["trace"]["verdict"]),
+        (&json!("allow"), &json!("ask"))
+    );
     let post = &told[2];
     assert_eq!((&post["tool_name"], &post["tool_use_id"]), (&json!("Bash"), &json!("call_1")));
     assert_eq!(post["tool_input"]["command"], "echo hi");

@@ -18,7 +18,8 @@ use super::{
 #[derive(Debug)]
 #[must_use = "a permit is for running a call"]
 pub struct Permit {
-    decision: Decision,
+    /// Boxed: a permit goes through many hands, and each would copy it.
+    decision: Box<Decision>,
     warrant: Warrant,
 }
 
@@ -43,7 +44,7 @@ pub enum Warrant {
 
 impl Permit {
     pub(super) fn new(decision: Decision, warrant: Warrant) -> Permit {
-        Permit { decision, warrant }
+        Permit { decision: Box::new(decision), warrant }
     }
 
     /// What the policy decided, for the journal.
@@ -60,7 +61,7 @@ impl Permit {
     pub(crate) fn after_hooks(self, said: &[Said], granted: Option<&Said>) -> Permit {
         let decided = granted.map(|by| (by, Verdict::Allow, None));
         let warrant = if granted.is_some() { Warrant::Hook } else { self.warrant };
-        Permit { decision: self.decision.heard(said, decided), warrant }
+        Permit::new(self.decision.heard(said, decided), warrant)
     }
 }
 
@@ -98,13 +99,13 @@ pub enum Settled {
 pub fn settle(policy: &Policy, grants: &Grants, input: &Value, request: &Request<'_>) -> Settled {
     let decision = policy.decide(request);
     match decision.verdict {
-        Verdict::Allow => Settled::Permitted(Permit { decision, warrant: Warrant::Policy }),
+        Verdict::Allow => Settled::Permitted(Permit::new(decision, Warrant::Policy)),
         Verdict::Deny => {
             let fault = decision.fault(request);
             Settled::Refused(Box::new(Refused { decision, fault }))
         }
         Verdict::Ask if grants.cover(input, request) => {
-            Settled::Permitted(Permit { decision, warrant: Warrant::Granted })
+            Settled::Permitted(Permit::new(decision, Warrant::Granted))
         }
         Verdict::Ask => Settled::Open(decision),
     }
@@ -118,7 +119,7 @@ pub fn hear(settled: Settled, said: &[Said], request: &Request<'_>) -> Settled {
     }
     let (decision, warrant) = match settled {
         Settled::Refused(refused) => return Settled::Refused(refused),
-        Settled::Permitted(Permit { decision, warrant }) => (decision, Some(warrant)),
+        Settled::Permitted(Permit { decision, warrant }) => (*decision, Some(warrant)),
         Settled::Open(decision) => (decision, None),
     };
     let decided = strictest(said).and_then(|by| Some((by, by.verdict?)));
@@ -130,9 +131,9 @@ pub fn hear(settled: Settled, said: &[Said], request: &Request<'_>) -> Settled {
         (Some((by, Verdict::Ask)), _) => Settled::Open(decision.heard(said, Some((by, Verdict::Ask, None)))),
         (Some((by, Verdict::Allow)), None) if decision.is_uncovered() => {
             let decision = decision.heard(said, Some((by, Verdict::Allow, None)));
-            Settled::Permitted(Permit { decision, warrant: Warrant::Hook })
+            Settled::Permitted(Permit::new(decision, Warrant::Hook))
         }
-        (_, Some(warrant)) => Settled::Permitted(Permit { decision: decision.heard(said, None), warrant }),
+        (_, Some(warrant)) => Settled::Permitted(Permit::new(decision.heard(said, None), warrant)),
         (_, None) => Settled::Open(decision.heard(said, None)),
     }
 }

@@ -9,7 +9,7 @@ use std::{
     fs::{self, File, Metadata},
     io, iter,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use haft_schema::nearest;
@@ -38,22 +38,24 @@ pub(crate) struct DeclaredFiles {
 #[derive(Default)]
 pub(crate) struct Gate {
     /// Whose rules, for which tool. None but in tests: there are no rules then.
-    rules: Option<(Session, Entry, Arc<Policy>)>,
+    rules: Option<(Session, Entry)>,
+    /// The policy of the first walk: what was decided then holds for the call.
+    policy: OnceLock<Arc<Policy>>,
     token: CancellationToken,
 }
 
 impl Gate {
     pub(crate) fn new(session: Session, entry: Entry, token: CancellationToken) -> Gate {
-        let policy = session.policy();
-        Gate { rules: Some((session, entry, policy)), token }
+        Gate { rules: Some((session, entry)), policy: OnceLock::new(), token }
     }
 
     fn grounds<'a>(&'a self, root: &'a Path, walk: &'a Walk) -> Grounds<'a> {
-        let withheld = self.rules.as_ref().and_then(|(_, entry, policy)| {
+        let withheld = self.rules.as_ref().and_then(|(session, entry)| {
+            let policy = self.policy.get_or_init(|| session.policy());
             let aliases = entry.tool().spec().other_names().iter().copied();
             policy.withheld(iter::once(entry.name()).chain(aliases), root)
         });
-        let at_home = self.rules.as_ref().is_some_and(|(session, ..)| session.home().is_some());
+        let at_home = self.rules.as_ref().is_some_and(|(session, _)| session.home().is_some());
         Grounds { root, walk, withheld, token: &self.token, at_home }
     }
 }

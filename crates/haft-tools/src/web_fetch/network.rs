@@ -11,7 +11,7 @@ use std::{
 use haft_tool::BoxFuture;
 use url::Url;
 
-/// Looks up names and carries requests. [`Wire`](super::wire::Wire) is the real one.
+/// Looks up names and carries requests. `Wire`, inside, is the real one.
 pub trait Network: Send + Sync + 'static {
     /// The addresses of a name, all of them.
     fn look_up<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;

@@ -316,6 +316,19 @@ impl Effects {
         &self.paths
     }
 
+    /// Passes every text in it through `change`, for those who tell others what a call does: to take secrets out. Not for those
+    /// who judge it. A command whose words need a change only when they stand together becomes one word.
+    pub fn rewrite(&mut self, change: &mut dyn FnMut(&mut String)) {
+        for path in &mut self.paths {
+            rewrite_path(&mut path.path, change);
+            path.target.iter_mut().for_each(|target| rewrite_path(target, change));
+        }
+        self.hosts.iter_mut().for_each(|host| change(&mut host.host));
+        self.commands.iter_mut().for_each(|command| rewrite_words(&mut command.argv, change));
+        let keys = self.state.iter_mut().map(|state| &mut state.key);
+        keys.chain(&mut self.doubts).for_each(|text| rewrite_cow(text, change));
+    }
+
     /// For engines: notes what the paths really are, in their order.
     pub fn locate(&mut self, targets: impl IntoIterator<Item = PathBuf>) {
         for (effect, target) in self.paths.iter_mut().zip(targets) {
@@ -427,6 +440,35 @@ impl Effects {
 
 fn either_writes(one: Access, other: Access) -> bool {
     one == Access::Write || other == Access::Write
+}
+
+fn rewrite_path(path: &mut PathBuf, change: &mut dyn FnMut(&mut String)) {
+    // What is no text holds nothing that could be read as one.
+    if let Some(before) = path.to_str() {
+        let mut text = before.to_owned();
+        change(&mut text);
+        if text != before {
+            *path = text.into();
+        }
+    }
+}
+
+fn rewrite_words(words: &mut Vec<String>, change: &mut dyn FnMut(&mut String)) {
+    words.iter_mut().for_each(&mut *change);
+    let before = words.join(" ");
+    let mut line = before.clone();
+    change(&mut line);
+    if line != before {
+        *words = vec![line];
+    }
+}
+
+fn rewrite_cow(text: &mut Cow<'static, str>, change: &mut dyn FnMut(&mut String)) {
+    let mut changed = text.clone().into_owned();
+    change(&mut changed);
+    if changed != *text {
+        *text = changed.into();
+    }
 }
 
 /// Whether one path is the other or lies below it. By component: `/app` does not overlap `/app-evil`.

@@ -54,6 +54,12 @@ impl Said {
         Said { verdict: Some(verdict), reason: Some(reason.into()), ..Said::by(hook) }
     }
 
+    /// Passes its words through `change`. A changed input or output is not told, only that there is one.
+    pub(super) fn rewrite(&mut self, change: &mut dyn FnMut(&mut String)) {
+        let words = [&mut self.reason, &mut self.context, &mut self.stop, &mut self.notice];
+        words.into_iter().flatten().for_each(change);
+    }
+
     /// Whether it says anything at all.
     pub fn is_nothing(&self) -> bool {
         let Said { by: _, at: _, verdict, reason, input, output, context, stop, notice } = self;

@@ -262,6 +262,20 @@ impl Trace {
         layers
     }
 
+    /// Passes every text that is the call's own through `change`: to take secrets out of what is told of it.
+    pub(crate) fn rewrite(&mut self, change: &mut dyn FnMut(&mut String)) {
+        let parts = [Some(&mut self.decided), self.otherwise.as_mut()].into_iter().flatten();
+        let parts = parts.filter_map(|told| told.part.as_mut());
+        parts.chain([&mut self.doubts]).for_each(|text| {
+            let mut changed = String::from(std::mem::take(text));
+            change(&mut changed);
+            *text = changed.into_boxed_str();
+        });
+        for heard in self.heard.iter_mut() {
+            heard.said.iter_mut().chain(&mut heard.decided).for_each(|said| said.rewrite(change));
+        }
+    }
+
     /// The part of the call that decided: "writes /w/a.txt".
     pub fn part(&self) -> Option<&str> {
         self.decided.part.as_deref()

@@ -2,10 +2,19 @@
 
 use std::{fs, io, sync::Arc};
 
-use haft_engine::{Session, policy::CallFacts, result::ToolResult, session::Journal, turn::Event};
+use haft_engine::{
+    Session,
+    policy::{CallFacts, Mode},
+    result::ToolResult,
+    session::Journal,
+    turn::Event,
+};
 use haft_redact::Redactor;
 use haft_testkit::{Probe, Workspace};
-use haft_tool::{BoxFuture, Cx, Effects, Fault, Progress, Reply, SessionId, SharedTool, tool};
+use haft_tool::{
+    Access, BoxFuture, Certainty, Class, CommandEffect, Cx, Effects, Fault, Progress, Reply, SessionId,
+    SharedTool, tool,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -122,13 +131,18 @@ async fn without_a_redactor_nothing_is_hidden() {
 
 struct Book(Probe);
 
+fn told(what: &str, call: CallFacts<'_>) -> String {
+    let CallFacts { input, effects, decision, .. } = call;
+    format!("{what} {input} {} {}", json!(effects), decision.trace.part().unwrap_or("-"))
+}
+
 impl Journal for Book {
     fn started<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(format!("started {}", call.input));
+        self.0.note(told("started", call));
         Box::pin(async { Ok(()) })
     }
     fn refused<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(format!("refused {}", call.input));
+        self.0.note(told("refused", call));
         Box::pin(async { Ok(()) })
     }
     fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
@@ -154,6 +168,50 @@ async fn the_journal_and_the_events_get_an_input_without_secrets_and_the_tool_ge
     while let Some(event) = turn.next().await {
         assert!(!format!("{event:?}").contains(SECRET), "{event:?}");
     }
-    assert_eq!(probe.notes(), [r#"started {"how":"with [redacted: known secret]"}"#]);
+    let told = r#"started {"how":"with [redacted: known secret]"} {"irreversible":false,"unknown":false} -"#;
+    assert_eq!(probe.notes(), [told]);
     assert_eq!(seen.notes(), [format!("with {SECRET}")]);
+}
+
+/// Everything that says what a call does holds the words of its input.
+fn talkative() -> SharedTool {
+    let effects = |input: &Leak| {
+        let words = ["run".to_owned(), "--password".to_owned(), "k7Trombo9".to_owned(), input.how.clone()];
+        let mut effects = Effects::writes(format!("/w/{}", input.how)).and_host(&input.how, Access::Write);
+        effects.push_command(CommandEffect {
+            argv: words.to_vec(),
+            class: Class::Destructive,
+            certainty: Certainty::Exact,
+        });
+        effects.push_doubt(format!("what {} is", input.how));
+        effects.and_state(input.how.clone(), Access::Write)
+    };
+    tool("Talk").effects(effects).call(|_: Leak, _: Cx| async { Ok(Reply::text("said")) })
+}
+
+#[tokio::test]
+async fn effects_and_reasons_that_are_told_hold_no_secret_permitted_or_not() {
+    for allowed in [true, false] {
+        let workspace = Workspace::new("");
+        let probe = Probe::default();
+        let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+        let engine = haft_testkit::engine(&workspace)
+            .tool(talkative())
+            .redactor(redactor)
+            .journal(Book(probe.clone()));
+        let session = begin(engine, &workspace);
+        let mode = if allowed { Mode::Bypass } else { Mode::DontAsk };
+        session.set_mode(mode);
+        let mut turn = session.live_turn();
+        turn.push(call("1", "Talk", json!({ "how": SECRET }))).unwrap();
+        turn.close();
+        while let Some(event) = turn.next().await {
+            let told = format!("{event:?}");
+            assert!(!told.contains("horse") && !told.contains("Trombo"), "{told}");
+        }
+        let notes = probe.notes().join("\n");
+        assert!(notes.starts_with(if allowed { "started" } else { "refused" }), "{notes}");
+        assert!(!notes.contains("horse") && !notes.contains("Trombo"), "{notes}");
+        assert!(notes.contains("[redacted: known secret]"), "{notes}");
+    }
 }

@@ -2,8 +2,6 @@
 //!
 //! The order is rules, hooks, a classifier, a person. Nothing has happened yet when these say no.
 
-use std::sync::Arc;
-
 use haft_tool::{Cx, Fault, FaultKind};
 use serde_json::Value;
 
@@ -12,9 +10,10 @@ use super::{
     hooks::{self, BeforeThePerson, InPlace},
     pinned,
     preview::preview,
+    told::Told,
 };
 use crate::{
-    policy::{self, Asker, Asking, CallFacts, Decision, Permit, Question, Refused, Settled, Verdict},
+    policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict},
     turn::Event,
 };
 
@@ -45,12 +44,10 @@ pub(crate) async fn begin(
     if cx.session.engine().journal().is_some() {
         Box::pin(record(cx, prepared, &permit)).await?;
     }
-    cx.events.send(|| Event::Started {
-        call: prepared.call.clone(),
-        tool: prepared.entry.name().to_owned(),
-        input: cx.told_input(prepared),
-        effects: Arc::new(prepared.effects.clone()),
-        decision: Arc::new(permit.decision().clone()),
+    cx.events.send(|| {
+        let Told { input, effects, decision } = cx.told(prepared, permit.decision());
+        let (call, tool) = (prepared.call.clone(), prepared.entry.name().to_owned());
+        Event::Started { call, tool, input, effects, decision }
     });
     Ok(permit)
 }
@@ -58,8 +55,8 @@ pub(crate) async fn begin(
 async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Result<(), Fault> {
     let Some(journal) = cx.session.engine().journal() else { return Ok(()) };
     let session = cx.session.facts();
-    let facts = cx.facts(&session, prepared, permit.decision());
-    journal.started(CallFacts { input: &cx.told_input(prepared), ..facts }).await.map_err(unrecorded)
+    let told = cx.told(prepared, permit.decision());
+    journal.started(told.facts(cx, &session, prepared)).await.map_err(unrecorded)
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.
@@ -173,8 +170,8 @@ async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx, r
     let Refused { decision, mut fault } = refused;
     let session = cx.session.facts();
     if let Some(journal) = cx.session.engine().journal()
-        && let facts = cx.facts(&session, prepared, &decision)
-        && let Err(err) = journal.refused(CallFacts { input: &cx.told_input(prepared), ..facts }).await
+        && let told = cx.told(prepared, &decision)
+        && let Err(err) = journal.refused(told.facts(cx, &session, prepared)).await
     {
         fault = fault.with_source(err);
     }
@@ -184,7 +181,7 @@ async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx, r
     cx.events.send(|| Event::Refused {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
-        decision: Arc::new(decision),
+        decision: cx.told(prepared, &decision).decision,
     });
     fault
 }

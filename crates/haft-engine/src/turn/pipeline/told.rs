@@ -1,4 +1,4 @@
-//! What is written down of a call before it runs: its input without secrets.
+//! What is written down of a call before it runs: its input, its effects and what was decided, without secrets.
 //!
 //! The tool gets its input as the model wrote it, and so do those who judge it: hiding a part of a command from who permits
 //! it would be worse than showing a secret. The journal and the events only say what was done. Nothing here costs anything
@@ -6,25 +6,61 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use haft_redact::Redactor;
+use haft_tool::{Effects, SessionFacts};
 use serde_json::Value;
 
 use super::{CallCx, Prepared};
+use crate::policy::{CallFacts, Decision};
+
+/// What is told of a call.
+pub(super) struct Told {
+    pub(super) input: Arc<Value>,
+    pub(super) effects: Arc<Effects>,
+    pub(super) decision: Arc<Decision>,
+}
+
+impl Told {
+    /// The same for a journal.
+    pub(super) fn facts<'a>(
+        &'a self,
+        cx: &'a CallCx<'_>,
+        session: &'a SessionFacts,
+        prepared: &'a Prepared<'_>,
+    ) -> CallFacts<'a> {
+        let facts = cx.facts(session, prepared, &self.decision);
+        CallFacts { input: &self.input, effects: &self.effects, ..facts }
+    }
+}
 
 impl CallCx<'_> {
-    /// The input for the journal and the events.
-    pub(super) fn told_input(&self, prepared: &Prepared<'_>) -> Arc<Value> {
-        let Some(redactor) = self.session.redactor() else { return prepared.input.clone() };
-        let mut told = Value::clone(&prepared.input);
-        let found = redactor.redact_json(&mut told);
-        if found.is_empty() { prepared.input.clone() } else { Arc::new(told) }
+    /// What the journal and the events are told of a call.
+    pub(super) fn told(&self, prepared: &Prepared<'_>, decision: &Decision) -> Told {
+        let (mut effects, mut decision) = (prepared.effects.clone(), decision.clone());
+        let mut input = prepared.input.clone();
+        if let Some(redactor) = self.session.redactor() {
+            let mut told = Value::clone(&input);
+            if !redactor.redact_json(&mut told).is_empty() {
+                input = Arc::new(told);
+            }
+            let mut clean = |text: &mut String| hide(redactor, text);
+            effects.rewrite(&mut clean);
+            decision.trace.rewrite(&mut clean);
+        }
+        Told { input, effects: Arc::new(effects), decision: Arc::new(decision) }
     }
 
     /// A line about the call.
-    pub(super) fn told_line(&self, line: String) -> String {
-        let redacted = self.session.redactor().map(|redactor| redactor.redact(&line).text);
-        match redacted {
-            Some(Cow::Owned(clean)) => clean,
-            _ => line,
+    pub(super) fn told_line(&self, mut line: String) -> String {
+        if let Some(redactor) = self.session.redactor() {
+            hide(redactor, &mut line);
         }
+        line
+    }
+}
+
+fn hide(redactor: &Redactor, text: &mut String) {
+    if let Cow::Owned(clean) = redactor.redact(text).text {
+        *text = clean;
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Process, bash};
+use super::{Ends, Process, bash};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -28,6 +28,9 @@ pub struct Launch {
     /// Whether what it writes to stderr is kept by itself ([`Process::with_errors`]). The order between the two is lost
     /// then. A terminal has only one.
     pub apart: bool,
+    /// Whether its stdin and stdout are pipes to its owner ([`Launch::start_piped`] sets it). What is listened to and kept is
+    /// stderr then.
+    pub(super) piped: bool,
     /// Whether its output is a terminal. Its input never is: whoever asks gets an end of file.
     pub pty: bool,
     /// Whether there is a line to it besides input and output, on the descriptors [`SPOKEN`](super::SPOKEN): see
@@ -115,6 +118,7 @@ impl Launch {
             set: Vec::new(),
             input: None,
             apart: false,
+            piped: false,
             pty: false,
             spoken_to: false,
             time_limit: None,
@@ -136,6 +140,17 @@ impl Launch {
 
     /// Starts it. Returns when it runs, or cannot.
     pub fn start(self) -> io::Result<Process> {
-        Process::start(self)
+        Process::start(self).map(|(process, _)| process)
+    }
+
+    /// Starts it as a server that is spoken to by its stdin and stdout. It may write to stderr as much as it likes; the
+    /// beginning and the end of that are kept. It does not outlive haft, nor does anything that it started, even if haft is
+    /// killed.
+    pub fn start_piped(mut self) -> io::Result<(Process, Ends)> {
+        self.piped = true;
+        self.room.most = u64::MAX;
+        let (process, ends) = Process::start(self)?;
+        let ends = ends.ok_or_else(|| io::Error::other("the process was started without pipes"))?;
+        Ok((process, ends))
     }
 }

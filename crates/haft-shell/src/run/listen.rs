@@ -67,6 +67,8 @@ pub(super) struct Listener {
     /// How often it has been interrupted.
     interrupts: u64,
     fence: Arc<dyn Fence>,
+    /// Held for as long as the process may run.
+    _lifeline: Option<OwnedFd>,
     shared: Arc<Shared>,
     terms: Terms,
     stopped: Option<Stopped>,
@@ -84,7 +86,7 @@ enum Phase {
 
 impl Listener {
     pub(super) fn new(started: Started, shared: Arc<Shared>, terms: Terms) -> io::Result<Listener> {
-        let Started { child, output, errors, tree, whereabouts, line, fence } = started;
+        let Started { child, output, errors, tree, whereabouts, line, fence, ends: _, lifeline } = started;
         shared.has_fence(&fence);
         let mut outputs = vec![(Stream::Output, nonblocking(output)?)];
         if let Some(errors) = errors {
@@ -100,6 +102,7 @@ impl Listener {
             line,
             interrupts: 0,
             fence,
+            _lifeline: lifeline,
             shared,
             terms,
             stopped: None,

@@ -13,6 +13,8 @@ mod launch; //   what is to run, and how
 mod confined; // the sandbox around it
 mod bash; //     a command for bash, and where it leaves off
 mod start; //    the child, from fork to exec
+mod pipes; //    its stdin and stdout as pipes to its owner
+mod guard; //    who ends a server when haft cannot
 mod line; //     a line to it, besides input and output
 mod process; //  the running thing, as its owner sees it
 mod listen; //   the thread that listens to it
@@ -23,11 +25,14 @@ mod clean; //    its text without what only terminals need
 mod window; //   the beginning and the end of a stream
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_pipes;
 
 pub use bash::{LONGEST_COMMAND, inherited};
 pub use confined::confined;
 pub use ended::{Ended, Status, Stopped, signal_name};
 pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};
 pub use output::{Cut, Output, Piece};
+pub use pipes::Ends;
 pub use process::Process;
 pub use start::{PASSED, SPOKEN};

@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::watch;
 
 use super::{
-    Ended, Fence, Launch, Output, Room, Spill, Status, Stopped,
+    Ended, Ends, Fence, Launch, Output, Room, Spill, Status, Stopped,
     line::note,
     listen::{Listener, Stream, Terms},
     start::start,
@@ -59,7 +59,7 @@ pub(super) struct Orders {
 }
 
 impl Process {
-    pub(super) fn start(mut launch: Launch) -> io::Result<Process> {
+    pub(super) fn start(mut launch: Launch) -> io::Result<(Process, Option<Ends>)> {
         let began = Instant::now();
         let output = Output::new(&launch.room, launch.spill.take());
         let errors = Output::new(&launch.room, None);
@@ -78,10 +78,13 @@ impl Process {
         let theirs = shared.clone();
         // One thread from fork to the end: the child is killed when the thread goes that started it.
         thread::Builder::new().name("haft-run".to_owned()).spawn(move || {
-            let begun = start(launch).and_then(|started| Listener::new(started, theirs.clone(), terms));
+            let begun = start(launch).and_then(|mut started| {
+                let ends = started.ends.take();
+                Ok((Listener::new(started, theirs.clone(), terms)?, ends))
+            });
             match begun {
-                Ok(listener) => {
-                    let _ = tell.send(Ok(()));
+                Ok((listener, ends)) => {
+                    let _ = tell.send(Ok(ends));
                     let farewell = Farewell(theirs);
                     listener.listen();
                     drop(farewell);
@@ -89,8 +92,8 @@ impl Process {
                 Err(err) => drop(tell.send(Err(err))),
             }
         })?;
-        told.recv().unwrap_or_else(|_| Err(io::Error::other("the listening thread broke")))?;
-        Ok(Process(shared))
+        let ends = told.recv().unwrap_or_else(|_| Err(io::Error::other("the listening thread broke")))?;
+        Ok((Process(shared), ends))
     }
 
     /// Looks at what it wrote so far.

@@ -11,7 +11,10 @@ use std::{
         unix::process::CommandExt,
     },
     process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rustix::{
@@ -22,7 +25,14 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use super::{Fence, Launch, bash::Whereabouts, line::Line, tree::Tree};
+use super::{
+    Ends, Fence, Launch,
+    bash::Whereabouts,
+    guard::{self, Lifeline},
+    line::Line,
+    pipes,
+    tree::Tree,
+};
 
 /// The descriptors that bash is given besides the first three. High numbers that no script uses. Whoever closes
 /// descriptors on the way to a command must leave them, or bash cannot tell where it left off.
@@ -41,6 +51,10 @@ pub(super) struct Started {
     pub(super) whereabouts: Option<Whereabouts>,
     pub(super) line: Line,
     pub(super) fence: Arc<dyn Fence>,
+    /// Our ends of its stdin and stdout, where they are pipes.
+    pub(super) ends: Option<Ends>,
+    /// Closed when haft is gone: see [`guard`].
+    pub(super) lifeline: Option<OwnedFd>,
 }
 
 pub(super) fn start(launch: Launch) -> io::Result<Started> {
@@ -50,16 +64,17 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
         true => Line::new().map(|(line, theirs)| (line, Some(theirs)))?,
         false => (Line::default(), None),
     };
-    let (output, written) = if launch.pty { terminal()? } else { channel()? };
-    let (errors, errors_written) = match launch.apart && !launch.pty {
-        true => channel().map(|(read, write)| (Some(read), write))?,
-        false => (None, written.try_clone()?),
-    };
-    let input = launch.input.as_deref().map_or_else(|| Ok(Stdio::null()), readable)?;
-    let mut command = command(&launch, input, written, errors_written);
+    let (streams, output, errors, ends) = if launch.piped { pipes::streams()? } else { streams(&launch)? };
+    let mut command = command(&launch, streams);
     // Before the fence and after it: a fence may fork, and everything must be in one group; it may close descriptors.
     before_exec(&mut command, || lead_a_session().and_then(|()| leave_descriptors_behind()));
+    let lifeline = if launch.piped { Some(Lifeline::new()?) } else { None };
+    let is_guarded = lifeline.as_ref().map(|lifeline| guarded(&mut command, lifeline.end()));
     let mut fence = (launch.fence)(&mut command)?;
+    if let Some(is_guarded) = is_guarded {
+        // A fence that ends all with the process needs no guard.
+        is_guarded.store(!fence.ends_all(), Ordering::Relaxed);
+    }
     if let Some(whereabouts) = &whereabouts {
         pass_on(&mut command, whereabouts.passed(), PASSED);
     }
@@ -71,21 +86,62 @@ pub(super) fn start(launch: Launch) -> io::Result<Started> {
     if let Some(leader) = Pid::from_raw(child.id() as i32) {
         tree.begins_with(leader);
     }
-    Ok(Started { child, output, errors, tree, whereabouts, line, fence: Arc::from(fence) })
+    Ok(Started {
+        child,
+        output,
+        errors,
+        tree,
+        whereabouts,
+        line,
+        fence: Arc::from(fence),
+        ends,
+        lifeline: lifeline.map(|lifeline| lifeline.ours),
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
-fn command(launch: &Launch, input: Stdio, written: OwnedFd, errors: OwnedFd) -> Command {
+fn command(launch: &Launch, streams: Streams) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
         .current_dir(&launch.cwd)
         .env_clear()
         .envs(launch.env.iter().cloned())
-        .stdin(input)
-        .stdout(written)
-        .stderr(errors);
+        .stdin(streams.input)
+        .stdout(streams.output)
+        .stderr(streams.errors);
     command
+}
+
+/// Puts a guard above what will be started, if that is wanted by then.
+fn guarded(command: &mut Command, lifeline: RawFd) -> Arc<AtomicBool> {
+    let wanted = Arc::new(AtomicBool::new(false));
+    let is_wanted = wanted.clone();
+    before_exec(
+        command,
+        move || if is_wanted.load(Ordering::Relaxed) { guard::part(lifeline) } else { Ok(()) },
+    );
+    wanted
+}
+
+/// What the child has as its first three descriptors.
+pub(super) struct Streams {
+    pub(super) input: Stdio,
+    pub(super) output: OwnedFd,
+    pub(super) errors: OwnedFd,
+}
+
+/// The child's streams, and our ends of them: what it writes, what it writes to stderr if that is apart, and its pipes.
+pub(super) type Wiring = (Streams, OwnedFd, Option<OwnedFd>, Option<Ends>);
+
+fn streams(launch: &Launch) -> io::Result<Wiring> {
+    let (output, written) = if launch.pty { terminal()? } else { channel()? };
+    let (errors, errors_written) = match launch.apart && !launch.pty {
+        true => channel().map(|(read, write)| (Some(read), write))?,
+        false => (None, written.try_clone()?),
+    };
+    let input = launch.input.as_deref().map_or_else(|| Ok(Stdio::null()), readable)?;
+    Ok((Streams { input, output: written, errors: errors_written }, output, errors, None))
 }
 
 /// A file in memory with these bytes, to be read from its beginning.
@@ -108,7 +164,7 @@ fn spawn(mut command: Command, fence: &mut dyn Fence) -> io::Result<Child> {
 }
 
 /// One pipe for both streams: what comes out is in the order in which it was written.
-fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
+pub(super) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     Ok((read, write))
 }

@@ -22,7 +22,7 @@ async fn run(launch: Launch) -> (Ended, String) {
 }
 
 /// Whether a process with this word among its arguments runs.
-fn runs(word: &str) -> bool {
+pub(super) fn runs(word: &str) -> bool {
     let has = |entry: fs::DirEntry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let is_zombie = fs::read_to_string(entry.path().join("stat")).is_ok_and(|stat| stat.contains(") Z "));
@@ -31,7 +31,7 @@ fn runs(word: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(has)
 }
 
-async fn until(what: impl Fn() -> bool) -> bool {
+pub(super) async fn until(what: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     while !what() {
         if start.elapsed() > Duration::from_secs(10) {

@@ -139,6 +139,14 @@ fn afterwards(c: &mut Criterion) {
         });
     });
 
+    group.bench_function("one server changed, and a search", |b| {
+        b.iter(|| {
+            changing.remove("x");
+            changing.add(raw("x".to_owned(), String::new(), json!({}))).expect("it was removed");
+            builder.snapshot(&view(&thresholds)).search("export a report", 5)
+        });
+    });
+
     let name = "mcp__server7__archive_report_66";
     group.bench_function("find", |b| b.iter(|| pool.find(black_box(name)).is_some()));
     group.bench_function("nearest", |b| {

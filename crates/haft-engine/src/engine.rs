@@ -16,7 +16,8 @@ use haft_tool::{IntoTool, SharedTool};
 use crate::{
     policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
     pool::{
-        DuplicateTool, Entry, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError, Toolsets,
+        DuplicateTool, Entry, Loading, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError,
+        Toolsets,
     },
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Ledger, Session, SessionError, SessionOptions},
@@ -60,6 +61,8 @@ pub struct Settings {
     pub budget: Budget,
     /// From when on tools are searched for instead of shown.
     pub thresholds: Thresholds,
+    /// Which tools are always shown, and what is said of those that are not.
+    pub loading: Loading,
     /// How processes are confined.
     pub sandbox: Sandbox,
     /// The tools whose results keep their secrets, where there is a redactor.
@@ -101,6 +104,7 @@ impl Default for Settings {
             retry: Retry::default(),
             budget: Budget::default(),
             thresholds: Thresholds::default(),
+            loading: Loading::default(),
             sandbox: Sandbox::default(),
             unredacted: Vec::new(),
         }

@@ -2,10 +2,11 @@
 //!
 //! Where nobody is there, that is a denial that says so. A question can cross a process: it is JSON for whoever asks elsewhere.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use haft_tool::{BoxFuture, Fault, Refusal, View};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -75,6 +76,30 @@ pub enum Answer {
     NobodyThere,
 }
 
+/// Something that somebody outside wants to know of the person before a call can go on: a form that a server shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Inquiry<'a> {
+    /// Who wants to know, as the user calls it.
+    pub who: &'a str,
+    /// Why, in their words.
+    pub message: &'a str,
+    /// What is wanted: a JSON Schema of an object of plain values.
+    pub schema: &'a Value,
+}
+
+/// What the person gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    /// These values.
+    Answers(Map<String, Value>),
+    /// Nothing, and the call is to go on without.
+    Declined,
+    /// Nothing: the question was put away.
+    Dismissed,
+    /// There is nobody to give anything.
+    NobodyThere,
+}
+
 /// Asks a person.
 ///
 /// The future is dropped when the call is cancelled: take the question off the screen then. Questions may come while another
@@ -89,8 +114,29 @@ pub trait Asker: Send + Sync {
         true
     }
 
+    /// Asks for values. What is asked, and who asks, is a stranger's word: show it as such.
+    fn inquire<'a>(&'a self, _inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
+        Box::pin(async { Given::NobodyThere })
+    }
+
     /// Tells the person what became of their answer: where a rule was written, or why it was not.
     fn tell(&self, _words: &str) {}
+}
+
+/// One person may be asked by several.
+impl<A: Asker + ?Sized> Asker for Arc<A> {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        (**self).ask(question)
+    }
+    fn is_there(&self) -> bool {
+        (**self).is_there()
+    }
+    fn inquire<'a>(&'a self, inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
+        (**self).inquire(inquiry)
+    }
+    fn tell(&self, words: &str) {
+        (**self).tell(words);
+    }
 }
 
 /// Where nobody can answer: services, scripts, tests.

@@ -363,7 +363,8 @@ impl Finding {
 
 impl<'a> Request<'a> {
     fn names(&self) -> impl Iterator<Item = &'a str> {
-        iter::once(self.tool).chain(self.aliases.iter().copied())
+        let counted = self.effects.counts_as().iter().map(String::as_str);
+        iter::once(self.tool).chain(self.aliases.iter().copied()).chain(counted)
     }
 
     pub(super) fn is_named(&self, name: &str) -> bool {

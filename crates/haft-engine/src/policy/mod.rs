@@ -110,7 +110,7 @@ mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 
-pub use asking::{Answer, Asker, Asking, Nobody, Question, RuleKeeper, ask};
+pub use asking::{Answer, Asker, Asking, Given, Inquiry, Nobody, Question, RuleKeeper, ask};
 pub use by_effects::ByEffects;
 pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};

@@ -65,7 +65,9 @@ impl Policy {
 /// Paths below `base` are written from there, others from the root.
 fn suggest(request: &Request<'_>, base: Option<&Path>) -> Option<Vec<String>> {
     if request.external {
-        return Some(vec![request.tool.to_owned()]);
+        // What speaks to one server is not allowed for all.
+        let counted = request.effects.counts_as();
+        return Some(if counted.is_empty() { vec![request.tool.to_owned()] } else { counted.to_vec() });
     }
     if request.effects.is_unknown() {
         return None;

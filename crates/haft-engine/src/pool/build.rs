@@ -8,17 +8,17 @@
 //! compiled schema above all) as long as the source has the same tool.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     sync::Arc,
 };
 
-use haft_tool::{SharedTool, Spec};
+use haft_tool::Spec;
 
 use super::{
-    Filter, Pins, Pool, Problem, ProblemKind, Source, Thresholds,
-    entry::Definition,
-    names,
-    select::{Gate, Selection, problem},
+    Filter, Loading, Pins, Pool, Source, Thresholds,
+    contents::Contents,
+    search::Usage,
+    select::{Gate, Selection},
     snapshot::Catalog,
 };
 
@@ -28,6 +28,7 @@ pub struct PoolBuilder {
     sources: Vec<Arc<dyn Source>>,
     gates: Vec<Gate>,
     pins: Option<Arc<dyn Pins>>,
+    usage: Option<Arc<dyn Usage>>,
     contents: Vec<Arc<Contents>>,
     last: Option<Last>,
 }
@@ -45,9 +46,13 @@ pub struct PoolView<'a> {
     pub loaded: &'a [String],
     /// When tools are deferred.
     pub thresholds: &'a Thresholds,
+    /// Which never are, and what is said of those that are.
+    pub loading: &'a Loading,
     /// Whether an environment variable is set, and not to nothing.
     pub env: &'a dyn Fn(&str) -> bool,
 }
+
+static USUAL: Loading = Loading::DEFAULT;
 
 impl PoolView<'_> {
     /// Nothing is hidden, every variable is set, nothing is loaded, and the thresholds are the usual ones.
@@ -58,17 +63,10 @@ impl PoolView<'_> {
             toolset: None,
             loaded: &[],
             thresholds: &Thresholds::DEFAULT,
+            loading: &USUAL,
             env: &|_| true,
         }
     }
-}
-
-/// What was made of a source.
-struct Contents {
-    version: u64,
-    /// Sorted by name, of which there are no two alike.
-    definitions: Vec<Arc<Definition>>,
-    problems: Vec<Problem>,
 }
 
 #[derive(Clone)]
@@ -89,6 +87,7 @@ struct Key {
     hides: u64,
     toolset: Option<Filter>,
     thresholds: Thresholds,
+    loading: Loading,
 }
 
 impl Key {
@@ -97,6 +96,7 @@ impl Key {
         self.hides == view.hides_version
             && self.pins == pins
             && self.thresholds == *view.thresholds
+            && self.loading == *view.loading
             && self.toolset.as_ref() == view.toolset
             && self.versions.iter().copied().eq(sources.iter().map(|source| source.version()))
             && self.gates.iter().copied().eq(gates.iter().map(|gate| (gate.is_open)()))
@@ -107,7 +107,7 @@ impl PoolBuilder {
     /// A builder for these sources. Where two have a tool of one name, the earlier wins.
     pub fn new(sources: impl IntoIterator<Item = Arc<dyn Source>>) -> PoolBuilder {
         let sources = sources.into_iter().collect();
-        PoolBuilder { sources, gates: Vec::new(), pins: None, contents: Vec::new(), last: None }
+        PoolBuilder { sources, gates: Vec::new(), pins: None, usage: None, contents: Vec::new(), last: None }
     }
 
     /// Keeps tools out of the pool while `is_open` says no. `tools` is a name or a wildcard; the question is asked
@@ -128,6 +128,14 @@ impl PoolBuilder {
     #[must_use]
     pub fn pins(mut self, pins: Arc<dyn Pins>) -> PoolBuilder {
         self.pins = Some(pins);
+        self.last = None;
+        self
+    }
+
+    /// Lets the tools that were called before rise a little in what a search finds.
+    #[must_use]
+    pub fn usage(mut self, usage: Arc<dyn Usage>) -> PoolBuilder {
+        self.usage = Some(usage);
         self.last = None;
         self
     }
@@ -187,6 +195,7 @@ impl PoolBuilder {
             hides: view.hides_version,
             toolset: view.toolset.cloned(),
             thresholds: *view.thresholds,
+            loading: view.loading.clone(),
         }
     }
 
@@ -198,14 +207,13 @@ impl PoolBuilder {
         let mut ids = HashSet::new();
         for (source, contents) in self.sources.iter().zip(&self.contents) {
             if ids.insert(source.id()) {
-                selection.report(&contents.problems);
-                selection.take(&contents.definitions);
+                selection.take(contents);
             } else {
                 selection.refuse_source(source.id());
             }
         }
         let env = selection.env().clone();
-        let catalog = Arc::new(selection.into_catalog());
+        let catalog = Arc::new(selection.into_catalog(self.usage.clone()));
         let pool = Arc::new(Pool::new(Arc::clone(&catalog), view.loaded));
         let loaded = view.loaded.to_vec();
         self.last = Some(Last { key, env, catalog, loaded, pool: Arc::clone(&pool) });
@@ -224,47 +232,6 @@ impl PoolBuilder {
     }
 }
 
-impl Contents {
-    fn read(source: &dyn Source, version: u64, known: &[Arc<Definition>]) -> Contents {
-        // A known tool is kept alive by its definition, so its address cannot be another tool's.
-        let known: HashMap<_, _> = known.iter().map(|known| (address(known.tool()), known)).collect();
-        let definition = |tool: &SharedTool| match known.get(&address(tool)) {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(Definition::new(source, Arc::clone(tool))),
-        };
-        let mut definitions: Vec<_> = source.tools().iter().map(definition).collect();
-        definitions.sort_by(|one, other| one.name().cmp(other.name()));
-
-        let mut problems = Vec::new();
-        definitions.dedup_by(|later, earlier| {
-            let is_same = later.name() == earlier.name();
-            if is_same {
-                problems.push(problem(later, ProblemKind::Duplicate));
-            }
-            is_same
-        });
-        definitions.retain(|definition| match check_name(definition) {
-            Ok(()) => true,
-            Err(kind) => {
-                problems.push(problem(definition, kind));
-                false
-            }
-        });
-        Contents { version, definitions, problems }
-    }
-}
-
-fn address(tool: &SharedTool) -> usize {
-    Arc::as_ptr(tool).cast::<()>().addr()
-}
-
-fn check_name(definition: &Definition) -> Result<(), ProblemKind> {
-    if definition.is_external() {
-        return Ok(());
-    }
-    Ok(names::check_plain(definition.name())?)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -274,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::pool::{
-        Entry, LiveSource, TOOL_SEARCH,
+        Entry, LiveSource, Problem, TOOL_SEARCH,
         testing::{loading, named, plain, raw},
     };
 
@@ -319,6 +286,27 @@ mod tests {
             json!({ "name": name, "description": offer.prompt, "input_schema": offer.schema.value() })
         };
         serde_json::to_string(&pool.shown().map(tool).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_source_that_has_nothing_says_why() {
+        struct Silent;
+        impl Source for Silent {
+            fn id(&self) -> &str {
+                "mcp:s"
+            }
+            fn tools(&self) -> Arc<[haft_tool::SharedTool]> {
+                Arc::new([])
+            }
+            fn version(&self) -> u64 {
+                0
+            }
+            fn problem(&self) -> Option<String> {
+                Some("it does not answer".to_owned())
+            }
+        }
+        let pool = PoolBuilder::new([Arc::new(Silent) as _]).snapshot(&off());
+        assert_eq!(problems(&pool), [" (mcp:s): not available: it does not answer"]);
     }
 
     #[test]
@@ -514,8 +502,8 @@ mod tests {
         let thresholds = Thresholds { count: 3, ..Thresholds::OFF };
         let view = PoolView { thresholds: &thresholds, loaded: &["mcp__s__z".to_owned()], ..off() };
         let pool = builder.snapshot(&view);
-        insta::assert_snapshot!(json_of(&pool), @r#"[{"name":"Edit","description":"Changes \"it\".","input_schema":{"type":"object","properties":{}}},{"name":"Read","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}},{"name":"ToolSearch","description":"","input_schema":{"type":"object","properties":{}}},{"name":"mcp__s__z","description":"Last.","input_schema":{"type":"object","properties":{}}}]"#);
-        insta::assert_snapshot!(pool.fingerprint(), @"6c2c1cab73206bb793199206592ba464");
+        insta::assert_snapshot!(json_of(&pool), @r#"[{"name":"Edit","description":"Changes \"it\".","input_schema":{"type":"object","properties":{}}},{"name":"Read","description":"Reads a file.","input_schema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}},{"name":"ToolSearch","description":"\n\nTools that can be found, by name:\nmcp__s__y\nmcp__s__z","input_schema":{"type":"object","properties":{}}},{"name":"mcp__s__z","description":"Last.","input_schema":{"type":"object","properties":{}}}]"#);
+        insta::assert_snapshot!(pool.fingerprint(), @"04890afc81830c2a35317141ddf82451");
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use haft_tool::Load;
 
-use super::{Offer, entry::Definition};
+use super::{Offer, entry::Definition, toolset::is_like};
 
 /// The tool that finds deferred tools. It is never deferred itself.
 pub const TOOL_SEARCH: &str = "ToolSearch";
@@ -41,6 +41,31 @@ impl Default for Thresholds {
     }
 }
 
+/// What a model sees of tools that are deferred, and which never are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loading {
+    /// Names, wildcards and servers (`Grep`, `mcp__github__get_*`, `mcp__github`) whose tools are always shown.
+    pub always: Vec<String>,
+    /// So many bytes of the search tool's prompt may list what can be found.
+    pub listing: usize,
+}
+
+impl Loading {
+    /// Nothing but what tools say of themselves; 16,000 bytes, which are about 4,000 tokens.
+    pub const DEFAULT: Loading = Loading { always: Vec::new(), listing: 16_000 };
+
+    fn is_always(&self, name: &str) -> bool {
+        let is_of = |server: &str| name.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"));
+        self.always.iter().any(|pattern| is_like(name, pattern) || is_of(pattern))
+    }
+}
+
+impl Default for Loading {
+    fn default() -> Loading {
+        Loading::DEFAULT
+    }
+}
+
 /// Roughly how many tokens an offer costs in every request.
 pub fn estimate(offer: &Offer<'_>) -> usize {
     (offer.name.len() + offer.prompt.len() + offer.schema.text().len()) / 4
@@ -49,10 +74,11 @@ pub fn estimate(offer: &Offer<'_>) -> usize {
 /// For each tool, whether it is deferred.
 ///
 /// Loading a tool later never changes this: what was shown stays shown, what was loaded is appended.
-pub(super) fn defer(tools: &[Arc<Definition>], thresholds: &Thresholds) -> Vec<bool> {
+pub(super) fn defer(tools: &[Arc<Definition>], thresholds: &Thresholds, loading: &Loading) -> Vec<bool> {
     if !tools.iter().any(|tool| &**tool.name() == TOOL_SEARCH) {
         return vec![false; tools.len()];
     }
+    let asks_for = |tool: &Definition, load| asks_for(tool, load) && !loading.is_always(tool.name());
     let mut deferred: Vec<bool> = tools.iter().map(|tool| asks_for(tool, Load::Deferred)).collect();
     let steps: [fn(&Definition) -> bool; 2] = [Definition::is_external, |_| true];
     for may_wait in steps {
@@ -90,18 +116,23 @@ fn is_over(tools: &[Arc<Definition>], deferred: &[bool], thresholds: &Thresholds
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{LiveSource, Source, testing::loading};
+    use crate::pool::{LiveSource, Source, testing};
 
     /// Tools as `Name`, `Name!` (always), `Name?` (deferred); those of the second list are external.
     #[track_caller]
     fn check(thresholds: Thresholds, own: &str, external: &str, expected: &str) {
+        check_loading(&Loading::DEFAULT, thresholds, own, external, expected);
+    }
+
+    #[track_caller]
+    fn check_loading(loading: &Loading, thresholds: Thresholds, own: &str, external: &str, expected: &str) {
         let definitions = |source: &dyn Source, names: &str| -> Vec<_> {
-            let tools = names.split_whitespace().map(loading);
+            let tools = names.split_whitespace().map(testing::loading);
             tools.map(|tool| Arc::new(Definition::new(source, tool))).collect()
         };
         let mut tools = definitions(&LiveSource::new("own"), own);
         tools.extend(definitions(&LiveSource::new("mcp:s").in_namespace("s"), external));
-        let deferred = defer(&tools, &thresholds);
+        let deferred = defer(&tools, &thresholds, loading);
         let shown = tools.iter().zip(deferred).filter(|(_, deferred)| !deferred);
         let shown: Vec<_> = shown.map(|(tool, _)| tool.name().rsplit("__").next().unwrap()).collect();
         assert_eq!(shown.join(" "), expected);
@@ -135,6 +166,20 @@ mod tests {
         check(count(2), "A B C! ToolSearch", "x", "C ToolSearch");
         check(count(0), "ToolSearch", "", "ToolSearch");
         check(count(0), "ToolSearch? A!", "", "ToolSearch A");
+    }
+
+    #[test]
+    fn what_is_named_is_always_shown() {
+        let check = |always: &str, expected: &str| {
+            let loading = Loading { always: vec![always.to_owned()], ..Loading::DEFAULT };
+            check_loading(&loading, count(0), "A B? ToolSearch", "x y?", expected);
+        };
+        check("A", "A ToolSearch");
+        check("B", "B ToolSearch");
+        check("mcp__s", "ToolSearch x y");
+        check("mcp__s__*", "ToolSearch x y");
+        check("mcp__s__y", "ToolSearch y");
+        check("mcp__", "ToolSearch");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use super::{Offer, Source, Statement, names};
 pub struct Entry {
     definition: Arc<Definition>,
     deferred: bool,
+    /// What the model is told instead of the tool's own prompt.
+    prompt: Option<Arc<str>>,
 }
 
 /// What stays the same of a tool from one snapshot to the next, and so is kept.
@@ -68,7 +70,17 @@ impl Definition {
 
 impl Entry {
     pub(super) fn new(definition: Arc<Definition>, deferred: bool) -> Entry {
-        Entry { definition, deferred }
+        Entry { definition, deferred, prompt: None }
+    }
+
+    /// Tells the model this of it.
+    pub(super) fn say(&mut self, prompt: Arc<str>) {
+        self.prompt = Some(prompt);
+    }
+
+    /// Whether it is made of this definition.
+    pub(super) fn is(&self, definition: &Arc<Definition>) -> bool {
+        Arc::ptr_eq(&self.definition, definition)
     }
 
     /// The same tool, now that its schema was asked for.
@@ -108,7 +120,8 @@ impl Entry {
 
     /// What a model is told of it.
     pub fn offer(&self) -> Offer<'_> {
-        self.definition.offer(self.deferred)
+        let offer = self.definition.offer(self.deferred);
+        Offer { prompt: self.prompt.as_deref().unwrap_or(offer.prompt), ..offer }
     }
 
     /// All that it says of itself.

@@ -54,6 +54,9 @@ impl<S: Source> Source for Filtered<S> {
     fn version(&self) -> u64 {
         self.source.version()
     }
+    fn problem(&self) -> Option<String> {
+        self.source.problem()
+    }
 }
 
 impl<S: Source + ?Sized> Source for Arc<S> {
@@ -68,6 +71,9 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
     fn version(&self) -> u64 {
         (**self).version()
+    }
+    fn problem(&self) -> Option<String> {
+        (**self).problem()
     }
     fn get(&self, name: &str) -> Option<SharedTool> {
         (**self).get(name)

@@ -127,7 +127,7 @@ fn finding(tool: &str, kind: FindingKind, message: impl Into<String>) -> Finding
 }
 
 fn describe(entry: &Entry, findings: &mut Vec<Finding>) {
-    let prompt = entry.offer().prompt;
+    let prompt = entry.tool().prompt();
     let length = prompt.trim().chars().count();
     if length < SHORT {
         let message = format!(
@@ -227,7 +227,7 @@ fn word_sets(pool: &Pool) -> Vec<WordSet<'_>> {
     let mut stems = Stems::new();
     let mut words_of = |entry: &Entry| {
         let mut words = Vec::new();
-        stems.learn(entry.offer().prompt, &mut words);
+        stems.learn(entry.tool().prompt(), &mut words);
         words.sort_unstable();
         words.dedup();
         words

@@ -14,7 +14,10 @@ mod filtered; //   a source of which only some tools are wanted
 mod entry; //      a tool in the pool
 mod problem; //    why is a tool not in the pool?
 mod pins; //       does it still say what it said when it was first permitted?
+mod contents; //   what was made of a source
 mod deferral; //   whose schema waits until it is searched for?
+mod found; //      how do its tools stay findable cheaply?
+mod listing; //    what is told of those that wait?
 mod snapshot; //   the tools of one turn
 mod select; //     which tools get into it, and under which names?
 mod build; //      from sources to a snapshot, and to the next one
@@ -24,7 +27,7 @@ pub mod search; // how is a deferred tool found?
 mod lint; //       is the model told enough, and not too much?
 
 pub use build::{PoolBuilder, PoolView};
-pub use deferral::{TOOL_SEARCH, Thresholds, estimate};
+pub use deferral::{Loading, TOOL_SEARCH, Thresholds, estimate};
 pub use entry::Entry;
 pub use filtered::Filtered;
 pub use lint::{Finding, FindingKind, lint};
@@ -35,8 +38,7 @@ pub use pins::{MemoryPins, Pins, Statement};
 pub use problem::{Problem, ProblemKind};
 pub use snapshot::Pool;
 pub use source::{DuplicateTool, LiveSource, Source, StaticSource};
-pub(crate) use toolset::is_like;
-pub use toolset::{Filter, ToolsetError, Toolsets};
+pub use toolset::{Filter, ToolsetError, Toolsets, is_like};
 
 #[cfg(test)]
 mod testing; //    pools written as text

@@ -24,6 +24,26 @@ pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, most: usi
     found.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
+/// The servers that are most like a word of the query, best first, then the largest; at most `most`. With each comes how
+/// many tools it has.
+pub(super) fn nearest_servers<'a>(
+    query: &str,
+    servers: impl Iterator<Item = (&'a str, usize)>,
+    most: usize,
+) -> Vec<(&'a str, usize)> {
+    let words: Vec<Letters> = query.split_whitespace().take(MOST_WORDS).map(Letters::of).collect();
+    let distance = |server: &str| {
+        let server = Letters::of(server);
+        words.iter().filter_map(|word| word.distance(&server)).min().unwrap_or(usize::MAX)
+    };
+    let mut found: Vec<_> = servers.map(|(server, tools)| (distance(server), tools, server)).collect();
+    found.sort_by_key(|(distance, tools, _)| (*distance, usize::MAX - tools)); // stable
+    found.into_iter().take(most).map(|(_, tools, server)| (server, tools)).collect()
+}
+
+/// A query with more words is a text, and names no server.
+const MOST_WORDS: usize = 50;
+
 struct Wanted {
     whole: Letters,
     /// What follows the server, if the model named one.
@@ -102,6 +122,15 @@ mod tests {
         check("", &[]);
         check("!", &[]);
         check("天气", &[]);
+    }
+
+    #[test]
+    fn servers_are_near_by_name_and_then_by_size() {
+        let servers = [("github", 40), ("jira", 12), ("slack", 90)];
+        let near = |query| nearest_servers(query, servers.into_iter(), 2);
+        assert_eq!(near("+gitub frobnicate"), [("github", 40), ("slack", 90)]);
+        assert_eq!(near("frobnicate in jiras"), [("jira", 12), ("slack", 90)]);
+        assert_eq!(near(""), [("slack", 90), ("github", 40)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use haft_tool::Schema;
+use haft_tool::{Schema, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -43,11 +43,7 @@ impl Statement {
             description: offer.prompt.to_owned(),
             input: offer.schema.value().clone(),
             output: offer.output.map(Schema::value).cloned(),
-            annotations: json!({
-                "idempotent": spec.is_idempotent(),
-                "search_hint": spec.hint(),
-                "toolset": spec.membership(),
-            }),
+            annotations: annotations(spec),
         }
     }
 
@@ -89,6 +85,19 @@ impl Statement {
             pretty(&self.annotations),
         )
     }
+}
+
+/// What it hints at, its own words included where it has any.
+fn annotations(spec: &Spec) -> Value {
+    let mut hints = json!({
+        "idempotent": spec.is_idempotent(),
+        "search_hint": spec.hint(),
+        "toolset": spec.membership(),
+    });
+    if let Some(claims) = spec.claims() {
+        hints["claims"] = claims.clone();
+    }
+    hints
 }
 
 /// The same value with the keys of all objects in order.
@@ -202,6 +211,22 @@ mod tests {
     fn statement(input: Value) -> Statement {
         let source = LiveSource::new("mcp:s").in_namespace("s");
         Statement::of(&Definition::new(&source, raw(named("x"), "Does x.", input)))
+    }
+
+    #[test]
+    fn what_a_server_claims_besides_is_pinned_too() {
+        let source = LiveSource::new("mcp:s").in_namespace("s");
+        let claiming = |hint: bool| {
+            let spec = named("x").claiming(json!({ "readOnlyHint": hint }));
+            Statement::of(&Definition::new(&source, raw(spec, "Does x.", json!({}))))
+        };
+        assert_eq!(claiming(true).difference(&claiming(true)), None);
+        assert_eq!(claiming(true).difference(&claiming(false)).as_deref(), Some("its annotations"));
+        assert_eq!(
+            statement(json!({})).annotations.get("claims"),
+            None,
+            "what is pinned already stays the same"
+        );
     }
 
     #[test]

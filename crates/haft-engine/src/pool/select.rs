@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use haft_tool::Availability;
 
 use super::{
-    Entry, Pins, PoolView, Problem, ProblemKind, deferral, entry::Definition, pins, snapshot::Catalog,
-    toolset::is_like,
+    Entry, Pins, PoolView, Problem, ProblemKind, contents::Contents, deferral, entry::Definition,
+    found::Sources, listing, pins, search::Usage, snapshot::Catalog, toolset::is_like,
 };
 
 /// A question that must be answered with yes for some tools to be offered.
@@ -28,6 +28,7 @@ pub(super) struct Selection<'a> {
     pins: Option<&'a dyn Pins>,
     /// What the environment answered: each variable is looked at once.
     env: BTreeMap<&'static str, bool>,
+    sources: Vec<Arc<Contents>>,
     /// In the order of the sources, and by name within each.
     kept: Vec<Arc<Definition>>,
     problems: Vec<Problem>,
@@ -39,17 +40,15 @@ impl<'a> Selection<'a> {
         closed: Vec<&'a Gate>,
         pins: Option<&'a dyn Pins>,
     ) -> Selection<'a> {
-        Selection { view, closed, pins, env: BTreeMap::new(), kept: Vec::new(), problems: Vec::new() }
+        let (sources, kept, problems) = (Vec::new(), Vec::new(), Vec::new());
+        Selection { view, closed, pins, env: BTreeMap::new(), sources, kept, problems }
     }
 
-    /// Reports what was wrong with a source before anybody looked at its tools.
-    pub(super) fn report(&mut self, problems: &[Problem]) {
-        self.problems.extend_from_slice(problems);
-    }
-
-    /// Looks at the tools of one source, which are sorted by name.
-    pub(super) fn take(&mut self, definitions: &[Arc<Definition>]) {
-        for definition in definitions {
+    /// Looks at the tools of one source.
+    pub(super) fn take(&mut self, contents: &Arc<Contents>) {
+        self.sources.push(Arc::clone(contents));
+        self.problems.extend_from_slice(&contents.problems);
+        for definition in &contents.definitions {
             match self.obstacle(definition) {
                 None => self.kept.push(Arc::clone(definition)),
                 Some(kind) => self.problems.push(problem(definition, kind)),
@@ -93,14 +92,16 @@ impl<'a> Selection<'a> {
         &self.env
     }
 
-    pub(super) fn into_catalog(mut self) -> Catalog {
+    pub(super) fn into_catalog(mut self, usage: Option<Arc<dyn Usage>>) -> Catalog {
         let claims = self.kept.iter().filter(|kept| !kept.spec().other_names().is_empty()).cloned().collect();
         self.settle_names();
         let aliases = self.settle_aliases(claims);
-        let deferred = deferral::defer(&self.kept, self.view.thresholds);
+        let deferred = deferral::defer(&self.kept, self.view.thresholds, self.view.loading);
         let entries = self.kept.into_iter().zip(deferred).map(|(kept, deferred)| Entry::new(kept, deferred));
+        let mut entries: Vec<Entry> = entries.collect();
+        listing::tell(&mut entries, self.view.loading.listing);
         self.problems.sort();
-        Catalog::new(entries.collect(), aliases, self.problems)
+        Catalog::new(entries, aliases, self.problems, Sources::new(self.sources, usage))
     }
 
     /// Sorts by name; of two alike, the one of the earlier source stays.

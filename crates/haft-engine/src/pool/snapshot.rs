@@ -5,6 +5,7 @@
 //! a request stays valid.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -12,8 +13,11 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    Entry, Offer, Problem, ProblemKind, nearest,
-    search::{Document, Hit, SearchIndex, Weights},
+    Entry, Offer, Problem, ProblemKind,
+    found::Sources,
+    nearest,
+    nearest::nearest_servers,
+    search::{Hit, SearchIndex},
 };
 
 /// The tools of one turn. It never changes: what happens to its sources shows in the next one.
@@ -33,7 +37,7 @@ pub(super) struct Catalog {
     /// Alias and place of its tool, sorted.
     aliases: Vec<(&'static str, usize)>,
     problems: Vec<Problem>,
-    index: OnceLock<SearchIndex>,
+    sources: Sources,
     hash: OnceLock<Sha256>,
 }
 
@@ -65,13 +69,27 @@ impl Pool {
     /// The tools that serve a query, best first: `select:A,B`, `+server words`, a part of a name, or words.
     /// Also those that are shown already.
     pub fn search(&self, query: &str, k: usize) -> Vec<Hit> {
-        self.index().search(query, k)
+        self.index().search_where(query, k, |_| true, self.catalog.sources.usage.as_deref())
+    }
+
+    /// The servers that tools come from and how many each has here, sorted by name.
+    pub fn servers(&self) -> Vec<(&str, usize)> {
+        let mut servers = BTreeMap::new();
+        for server in self.catalog.entries.iter().filter_map(Entry::server) {
+            *servers.entry(server).or_default() += 1;
+        }
+        servers.into_iter().collect()
+    }
+
+    /// The servers that are most like a word of a query, then the largest; at most so many. For a query that finds
+    /// nothing.
+    pub fn nearest_servers(&self, query: &str, most: usize) -> Vec<(&str, usize)> {
+        nearest_servers(query, self.servers().into_iter(), most)
     }
 
     /// The index behind [`search`](Pool::search), made when it is first needed.
     pub fn index(&self) -> &SearchIndex {
-        let documents = || self.catalog.entries.iter().map(Document::from);
-        self.catalog.index.get_or_init(|| SearchIndex::new(documents(), &Weights::default()))
+        self.catalog.sources.index(&self.catalog.entries)
     }
 }
 
@@ -86,6 +104,12 @@ impl Pool {
     /// What the model is shown, in the order in which it must be sent.
     pub fn offers(&self) -> impl Iterator<Item = Offer<'_>> {
         self.shown().map(Entry::offer)
+    }
+
+    /// All tools, deferred ones marked as such whether they were loaded or not: for an API that keeps deferred tools
+    /// itself. Loading changes nothing of it.
+    pub fn all_offers(&self) -> impl Iterator<Item = Offer<'_>> {
+        self.catalog.entries.iter().map(Entry::offer)
     }
 
     /// The tools behind [`offers`](Pool::offers), in the same order.
@@ -162,8 +186,9 @@ impl Catalog {
         entries: Vec<Entry>,
         aliases: Vec<(&'static str, usize)>,
         problems: Vec<Problem>,
+        sources: Sources,
     ) -> Catalog {
-        Catalog { entries, aliases, problems, index: OnceLock::new(), hash: OnceLock::new() }
+        Catalog { entries, aliases, problems, sources, hash: OnceLock::new() }
     }
 
     fn place(&self, name: &str) -> Option<usize> {

@@ -31,6 +31,12 @@ pub trait Source: Send + Sync {
     /// A number that changes whenever [`tools`](Source::tools) changes. It must change *after* the tools have.
     fn version(&self) -> u64;
 
+    /// Why it has less than it might: a server that cannot be reached. It stands among the problems of the pool, and must
+    /// change no later than [`version`](Source::version).
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
     /// The tool of this name, without namespace.
     fn get(&self, name: &str) -> Option<SharedTool> {
         self.tools().iter().find(|tool| tool.spec().name() == name).cloned()

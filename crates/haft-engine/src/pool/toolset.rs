@@ -157,7 +157,7 @@ fn is_reserved(set: &str) -> bool {
 
 /// Whether a name fits a pattern in which `*` stands for anything. Takes the leftmost place for each piece, which is
 /// enough where nothing but `*` is special.
-pub(crate) fn is_like(name: &str, pattern: &str) -> bool {
+pub fn is_like(name: &str, pattern: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(head) else { return false };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));

@@ -68,6 +68,9 @@ pub struct Meta {
     /// What hooks said of the call, in this order: before it, while somebody was asked, after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Said>,
+    /// The tools that it loaded: an API that keeps deferred tools itself is told their names instead of their schemas.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loaded: Vec<String>,
     /// What the tool noted itself.
     #[serde(flatten)]
     pub notes: Map<String, Value>,

@@ -22,9 +22,9 @@ use crate::{
         Bases, Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules,
         Written, path_rule,
     },
-    pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError},
+    pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError, search::Usage},
     result::{ToolResult, refused},
-    turn::{Call, CallCx, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
+    turn::{Call, CallCx, Event, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
 };
 
 /// Who works where, and what has become of it. Clones are the same session.
@@ -47,6 +47,7 @@ struct Inner {
     /// Ended with the session.
     tasks: Arc<TaskList>,
     pools: Mutex<PoolBuilder>,
+    usage: Option<Arc<dyn Usage>>,
     state: Mutex<State>,
 }
 
@@ -86,6 +87,8 @@ pub struct SessionOptions {
     pub toolset: Option<String>,
     /// What it knows from before, if it goes on.
     pub memory: Memory,
+    /// Which tools were called in this workspace before: they rise a little when tools are searched for.
+    pub usage: Option<Arc<dyn Usage>>,
 }
 
 impl SessionOptions {
@@ -103,6 +106,7 @@ impl SessionOptions {
             agent: None,
             toolset: None,
             memory: Memory::default(),
+            usage: None,
         }
     }
 }
@@ -164,7 +168,10 @@ impl Session {
             Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
             None => None,
         };
-        let pools = Mutex::new(engine.pools());
+        let pools = match &options.usage {
+            Some(usage) => engine.pools().usage(Arc::clone(usage)),
+            None => engine.pools(),
+        };
         let state = State {
             mode: options.mode,
             base: Arc::new(PathBase { cwd, home: options.home.clone() }),
@@ -186,7 +193,8 @@ impl Session {
             failures: Failures::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
             tasks: Arc::default(),
-            pools,
+            pools: Mutex::new(pools),
+            usage: options.usage,
             state: Mutex::new(state),
         })))
     }
@@ -206,6 +214,28 @@ impl Session {
         let result = self.turn(vec![call]).await.pop();
         // One call, one result: the other branch keeps this free of panics, and its words true.
         result.unwrap_or_else(|| refused(id, String::new(), &Fault::failed("no result")))
+    }
+
+    /// Runs one call in the task that asks for it, and hands over what happens to it meanwhile.
+    pub async fn watched_call(&self, call: Call, mut on_event: impl FnMut(Event)) -> ToolResult {
+        let id = call.id.clone();
+        let (interrupt, (events, mut happening)) = (self.fresh_interrupt(), Events::channel());
+        let turn = drive(self, Feed::Complete(vec![call]), &events, &interrupt);
+        tokio::pin!(turn);
+        let results = loop {
+            tokio::select! {
+                biased;
+                Some(event) = happening.next() => on_event(event),
+                results = &mut turn => break results,
+            }
+        };
+        while let Some(event) = happening.next_that_is_there() {
+            on_event(event);
+        }
+        results
+            .into_iter()
+            .next_back()
+            .unwrap_or_else(|| refused(id, String::new(), &Fault::failed("no result")))
     }
 
     /// Begins a turn that is fed while the model still writes. Needs a tokio runtime.
@@ -241,6 +271,13 @@ impl Session {
         self.pool_where(&hides, policy.version() ^ mode as u64, &loaded)
     }
 
+    /// Remembers that a call of this tool worked.
+    pub(crate) fn note_use(&self, tool: &str) {
+        if let Some(usage) = &self.0.usage {
+            usage.called(tool);
+        }
+    }
+
     /// The tools that there are, also those that the policy hides.
     fn whole_pool(&self) -> Arc<Pool> {
         self.pool_where(&|_, _| None, 0, &[])
@@ -258,6 +295,7 @@ impl Session {
             toolset: self.0.toolset.as_ref(),
             loaded,
             thresholds: &self.0.engine.settings().thresholds,
+            loading: &self.0.engine.settings().loading,
             env: &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()),
         };
         self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).snapshot(&view)
@@ -280,6 +318,7 @@ impl Session {
         located.into_iter().flatten().for_each(|targets| prepared.effects.locate(targets));
         let decision = self.decide(&prepared);
         let hidden = offered.absence(prepared.entry.name()).filter(|_| is_hidden);
+        let would_allow = self.policy().lasting_rules(&self.request(&prepared));
         Ok(Explanation {
             tool: prepared.entry.name().to_owned(),
             hidden: hidden.map(|problem| problem.kind.to_string()),
@@ -287,6 +326,7 @@ impl Session {
             input: (*prepared.input).clone(),
             effects: prepared.effects,
             decision,
+            would_allow,
         })
     }
 }
@@ -306,6 +346,8 @@ pub struct Explanation {
     pub effects: Effects,
     /// Whether it may, and why.
     pub decision: Decision,
+    /// The narrowest rules by which it would run unasked, if it is asked only because nothing covers it.
+    pub would_allow: Option<Vec<String>>,
 }
 
 /// What can be asked of a session, and changed by whoever owns it.
@@ -444,7 +486,7 @@ impl Session {
             mode: self.mode(),
             workspace: &self.0.workspace,
             caller: &self.0.caller,
-            external: prepared.entry.is_external(),
+            external: prepared.entry.is_external() || !prepared.effects.counts_as().is_empty(),
         }
     }
 

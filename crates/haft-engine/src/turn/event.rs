@@ -142,9 +142,19 @@ impl Events {
 impl EventStream {
     pub(crate) async fn next(&mut self) -> Option<Event> {
         let event = self.events.recv().await?;
+        Some(self.taken(event))
+    }
+
+    /// The next, if it has happened already.
+    pub(crate) fn next_that_is_there(&mut self) -> Option<Event> {
+        let event = self.events.try_recv().ok()?;
+        Some(self.taken(event))
+    }
+
+    fn taken(&self, event: Event) -> Event {
         if matches!(event, Event::Progress { .. }) {
             self.progress.fetch_sub(1, Ordering::Relaxed);
         }
-        Some(event)
+        event
     }
 }

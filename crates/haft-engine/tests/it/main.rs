@@ -14,4 +14,5 @@ mod seams; //    hooks, journal, asker, kernel
 mod hooks; //    who is asked before and after, and whose word counts
 mod secrets; //  what must not come out
 mod results; //  budgets and spilled results
+mod search; //   finding tools among many
 mod random; //   turns made by chance

@@ -25,6 +25,8 @@ fn a_rule_names_one_path_host_or_server() {
     check(&case("Read", linked(reads("/w/app/l"), "/etc/hosts")), &["Read(//etc/hosts)"]);
     check(&case("WebFetch", Effects::fetches("docs.rs")), &["WebFetch(domain:docs.rs)"]);
     check(&case("mcp__a__b", Effects::unknown()).external(), &["mcp__a__b"]);
+    let of_one = Effects::unknown().counting_as("mcp__a__ReadMcpResource");
+    check(&case("ReadMcpResource", of_one).external(), &["mcp__a__ReadMcpResource"]);
     check(&case("Post", Effects::sends("a.org")), &["Post(domain:a.org)"]);
     check(&case("Move", writes("/w/app/a").and_writes("/w/app/b")), &["Edit(a)", "Edit(b)"]);
 }

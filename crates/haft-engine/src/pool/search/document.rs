@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::pool::{Entry, names};
+use crate::pool::{entry::Definition, names};
 
 /// What a search knows of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -31,13 +31,21 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> From<&'a Entry> for Document<'a> {
-    fn from(entry: &'a Entry) -> Document<'a> {
-        let (spec, offer) = (entry.tool().spec(), entry.offer());
+impl<'a> Document<'a> {
+    /// All that one may call the tool.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        let tail = names::split(self.name).map(|(_, tool)| tool);
+        [self.name, self.tool].into_iter().chain(tail).chain(self.aliases.iter().copied())
+    }
+}
+
+impl<'a> From<&'a Definition> for Document<'a> {
+    fn from(definition: &'a Definition) -> Document<'a> {
+        let (spec, offer) = (definition.spec(), definition.offer(false));
         Document {
             name: offer.name,
             tool: spec.name(),
-            server: entry.server(),
+            server: definition.server(),
             aliases: spec.other_names(),
             hint: spec.hint(),
             prompt: offer.prompt,

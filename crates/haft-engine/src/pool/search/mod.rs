@@ -5,25 +5,48 @@
 //! - `+github open issue`: only tools whose server or name has the word after `+`, ranked by the rest;
 //! - a part of a name, or words that say what is needed: ranked.
 //!
-//! Ranking is BM25F: a word counts more the fewer tools have it, and more in a name than in a description. What that
-//! comes to for a word and a tool does not depend on the query, so it is computed when the index is made, and a query
-//! only adds up. [`Weights`] has every number that one might want to change.
+//! Each source is read once into a *part*; putting parts together is cheap, so a change of one server costs little.
+//! A query's words are looked up, what they say of each tool is added up (BM25F and a few things more, see `scoring`), and
+//! among the best the answer is chosen so that several needs do not crowd each other out. [`Weights`] has every number
+//! that one might want to change.
 
+mod weights; //   every number of the ranking
 mod words; //     which words does a text have?
 mod document; //  what is said of a tool, and where
-mod ranking; //   how much does a word say about a tool?
+mod part; //      what do the tools of one source say?
+mod postings; //  which tools have a word?
+mod synonyms; //  which words are used for one another?
+mod spelling; //  which known word was meant by an unknown one?
+mod query; //     what does a query ask for?
+mod scoring; //   how well does each tool fit?
+mod choice; //    which tools are the answer?
+mod usage; //     which tools were called here before?
 
 pub use document::Document;
-pub use ranking::{Field, Weights};
-pub(super) use words::Stems;
+pub use usage::{MemoryUsage, Usage};
+pub use weights::{Field, Weights};
+pub(super) use {part::Part, postings::Placed, words::Stems};
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
-use super::names;
-use ranking::Ranking;
+use choice::{Scored, choose};
+use part::Known;
+use postings::Postings;
+use query::{Query, Reader};
+use scoring::Scoring;
+use spelling::Spelling;
+use synonyms::Synonyms;
+use words::{Stemming, letters};
 
 /// A query beyond this is cut: it is a model's sentence, not a document.
 const LONGEST_QUERY: usize = 4_000;
+/// A part of a name has so many letters, or it is a part of too many.
+const SHORTEST_PART: usize = 3;
+/// So many words of a query may be names of tools.
+const MOST_NAMES: usize = 16;
 
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,141 +59,188 @@ pub struct Hit {
 
 /// Everything that is said of the tools of a pool, ready to be searched.
 pub struct SearchIndex {
-    tools: Vec<Known>,
-    /// Names, aliases and names without a server, in lower case, with the tools that have them.
-    by_name: HashMap<String, Vec<usize>>,
-    ranking: Ranking,
+    parts: Vec<Placed>,
+    /// For each tool its part, and which one it is there.
+    tools: Vec<(u32, u32)>,
+    /// For each tool its server's number.
+    servers: Vec<u32>,
+    postings: Postings,
+    synonyms: Synonyms,
+    spelling: OnceLock<Spelling>,
+    stemming: Stemming,
     weights: Weights,
 }
 
-struct Known {
-    name: String,
-    /// Letters and digits of the name, and of the server, in lower case.
-    letters: String,
-    server: String,
-}
-
+/// Making one.
 impl SearchIndex {
     /// An index of these tools. Of equally good ones the first is the better answer.
     pub fn new<'a>(documents: impl IntoIterator<Item = Document<'a>>, weights: &Weights) -> SearchIndex {
-        let documents: Vec<Document<'_>> = documents.into_iter().collect();
-        let mut by_name = HashMap::<_, Vec<_>>::new();
-        for (tool, document) in documents.iter().enumerate() {
-            for name in document.names() {
-                let tools = by_name.entry(name.to_lowercase()).or_default();
-                // A document's own names can be alike.
-                if tools.last() != Some(&tool) {
-                    tools.push(tool);
-                }
+        let mut by_server = HashMap::<Option<&str>, usize>::new();
+        let mut groups: Vec<(Vec<Document<'a>>, Vec<Option<u32>>)> = Vec::new();
+        for (place, document) in (0..).zip(documents) {
+            let group = *by_server.entry(document.server).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push(Default::default());
+            }
+            groups[group].0.push(document);
+            groups[group].1.push(Some(place));
+        }
+        let mut stems = Stems::new();
+        let parts = groups.into_iter().map(|(documents, places)| Placed {
+            part: Arc::new(Part::read(&documents, &mut stems, weights)),
+            places,
+        });
+        SearchIndex::of(parts.collect(), weights)
+    }
+
+    /// An index of parts that were read before.
+    pub(super) fn of(parts: Vec<Placed>, weights: &Weights) -> SearchIndex {
+        let count = parts.iter().flat_map(|part| &part.places).flatten().count();
+        let (mut tools, mut servers) = (vec![(0, 0); count], vec![0; count]);
+        for (part, Placed { part: read, places }) in (0..).zip(&parts) {
+            for (tool, place) in (0..).zip(places).filter_map(|(tool, place)| Some((tool, (*place)?))) {
+                tools[place as usize] = (part, tool);
+                let alone = (parts.len() as u32).saturating_add(place);
+                servers[place as usize] = if read.server.is_some() { part } else { alone };
             }
         }
-        let ranking = Ranking::new(&documents, weights);
-        SearchIndex { tools: documents.iter().map(Known::new).collect(), by_name, ranking, weights: *weights }
+        let postings = Postings::new(&parts, count, weights);
+        let synonyms = Synonyms::new(&postings);
+        let (spelling, stemming, weights) = (OnceLock::new(), Stemming::new(), *weights);
+        SearchIndex { parts, tools, servers, postings, synonyms, spelling, stemming, weights }
     }
+}
 
+/// Asking it.
+impl SearchIndex {
     /// The tools that serve a query, best first, at most `k`.
     pub fn search(&self, query: &str, k: usize) -> Vec<Hit> {
-        self.search_where(query, k, |_| true)
+        self.search_where(query, k, |_| true, None)
     }
 
-    /// The same among the tools whose names `keep` accepts.
-    pub fn search_where(&self, query: &str, k: usize, keep: impl Fn(&str) -> bool) -> Vec<Hit> {
-        let query = &query[..query.floor_char_boundary(LONGEST_QUERY)];
-        let ranked = match query.trim().strip_prefix("select:") {
-            Some(names) => self.select(names),
-            None => self.rank(query),
+    /// The same among the tools whose names `keep` accepts. Those that were called before rise a little.
+    pub fn search_where(
+        &self,
+        query: &str,
+        k: usize,
+        keep: impl Fn(&str) -> bool,
+        usage: Option<&dyn Usage>,
+    ) -> Vec<Hit> {
+        let query = query[..query.floor_char_boundary(LONGEST_QUERY)].trim();
+        let keep = |tool: u32| keep(&self.known(tool).name);
+        let ranked = match query.strip_prefix("select:") {
+            Some(names) => self.select(names).into_iter().filter(|(tool, _)| keep(*tool)).take(k).collect(),
+            None => self.rank(query, k, keep, usage),
         };
-        let kept = ranked.into_iter().map(|(tool, score)| Hit { name: self.tools[tool].name.clone(), score });
-        kept.filter(|hit| keep(&hit.name)).take(k).collect()
+        let hit = |(tool, score)| Hit { name: self.known(tool).name.to_string(), score };
+        ranked.into_iter().map(hit).collect()
     }
 
     /// The tools that are named, in that order. A name without its server can mean several.
-    fn select(&self, names: &str) -> Vec<(usize, f32)> {
-        let mut found = Vec::new();
-        for name in names.split(',').map(str::trim) {
-            for &tool in self.named(name) {
-                if !found.contains(&(tool, 1.0)) {
-                    found.push((tool, 1.0));
-                }
-            }
-        }
-        found
+    fn select(&self, names: &str) -> Vec<Scored> {
+        let mut is_found = vec![false; self.tools.len()];
+        let named = names.split(',').flat_map(|name| self.named(name.trim()));
+        let new = named.filter(|tool| !std::mem::replace(&mut is_found[*tool as usize], true));
+        new.map(|tool| (tool, 1.0)).collect()
     }
 
-    fn named(&self, name: &str) -> &[usize] {
-        let named = self.by_name.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
+    fn named(&self, name: &str) -> Vec<u32> {
+        let in_part =
+            |part: &Placed| part.part.named(name).filter_map(|tool| part.places[tool as usize]).collect();
+        let mut named: Vec<u32> = self.parts.iter().flat_map(|part| -> Vec<u32> { in_part(part) }).collect();
+        named.sort_unstable();
         // The exact name means one tool, whatever else is called like it.
-        match named.iter().position(|&tool| self.tools[tool].name == name) {
-            Some(at) => &named[at..=at],
+        match named.iter().find(|tool| &*self.known(**tool).name == name) {
+            Some(exact) => vec![*exact],
             None => named,
         }
     }
 
-    fn rank(&self, query: &str) -> Vec<(usize, f32)> {
+    fn rank(
+        &self,
+        query: &str,
+        k: usize,
+        keep: impl Fn(u32) -> bool,
+        usage: Option<&dyn Usage>,
+    ) -> Vec<Scored> {
         let (required, rest): (Vec<_>, Vec<_>) =
             query.split_whitespace().partition(|word| word.len() > 1 && word.starts_with('+'));
-        let mut scores = self.ranking.scores(&rest.join(" "));
-        if let [word] = rest[..] {
-            self.add_names(word, &mut scores);
-        }
-        let allowed: Vec<bool> = self.allowed(&required);
+        let text = if required.is_empty() { query.to_owned() } else { rest.join(" ") };
+        let query = self.read(&text);
+        let mut scores = self.scoring().scores(&query);
+        self.add_names(&rest, &mut scores);
         if !required.is_empty() && rest.is_empty() {
             // Only a server was named: all that it has.
             scores.fill(1.0);
         }
-        let scored = scores.into_iter().enumerate().filter(|&(tool, score)| score > 0.0 && allowed[tool]);
-        let mut ranked: Vec<_> = scored.collect();
-        ranked.sort_by(|one, other| other.1.total_cmp(&one.1)); // stable
-        ranked
+        let is_allowed = self.allowed(&required);
+        let scored = (0..).zip(scores).filter(|(_, score)| *score > 0.0);
+        let scored = scored.filter(|(tool, _)| is_allowed[*tool as usize] && keep(*tool)).collect();
+        let prior =
+            |tool| 1.0 + self.weights.usage * usage.map_or(0.0, |usage| share(usage, &self.known(tool).name));
+        choose(scored, k, &query, &self.postings, &self.weights, prior)
     }
 
-    /// A single word may be a name or a part of one.
-    fn add_names(&self, word: &str, scores: &mut [f32]) {
-        for &tool in self.named(word) {
-            scores[tool] += self.weights.exact_name;
+    fn read(&self, text: &str) -> Query {
+        let spelling = || self.spelling.get_or_init(|| Spelling::new(&self.postings, &self.parts));
+        let SearchIndex { postings, parts, synonyms, stemming, weights, .. } = self;
+        Reader { stemming, postings, synonyms, parts, spelling: &spelling, weights }.read(text)
+    }
+
+    fn scoring(&self) -> Scoring<'_> {
+        let SearchIndex { postings, synonyms, servers, weights, .. } = self;
+        Scoring { postings, synonyms, servers, weights }
+    }
+
+    /// A word may be a name, and a single one a part of one.
+    fn add_names(&self, words: &[&str], scores: &mut [f32]) {
+        let is_name = |word: &&str| words.len() == 1 || word.contains('_');
+        let names = words.iter().map(|word| word.trim_matches(|ch: char| !ch.is_alphanumeric() && ch != '_'));
+        for name in names.filter(is_name).take(MOST_NAMES) {
+            self.named(name).into_iter().for_each(|tool| scores[tool as usize] += self.weights.exact_name);
         }
-        let word = letters(word);
-        if word.len() < 3 {
-            return;
-        }
-        for (known, score) in self.tools.iter().zip(scores) {
-            if known.letters.contains(&word) {
-                *score += self.weights.part_of_name;
+        if let [word] = words {
+            let word = letters(word);
+            if word.len() >= SHORTEST_PART {
+                self.each_with_letters(&word, |tool| scores[tool as usize] += self.weights.part_of_name);
             }
+        }
+    }
+
+    fn each_with_letters(&self, word: &str, mut each: impl FnMut(u32)) {
+        for Placed { part, places } in &self.parts {
+            part.with_letters(word).filter_map(|tool| places[tool as usize]).for_each(&mut each);
         }
     }
 
     fn allowed(&self, required: &[&str]) -> Vec<bool> {
         let mut allowed = vec![true; self.tools.len()];
         for word in required.iter().map(|word| letters(word)) {
-            let in_server = |known: &Known| known.server.contains(&word);
-            // The word is meant for a server; only where none has it, for a name.
-            let by_server = self.tools.iter().any(in_server);
-            for (known, allowed) in self.tools.iter().zip(&mut allowed) {
-                *allowed &= if by_server { in_server(known) } else { known.letters.contains(&word) };
+            let mut has_word = vec![false; self.tools.len()];
+            let in_server =
+                |part: &&Placed| part.part.server.as_ref().is_some_and(|server| server.contains(&word));
+            for part in self.parts.iter().filter(in_server) {
+                part.places.iter().flatten().for_each(|tool| has_word[*tool as usize] = true);
             }
+            // The word is meant for a server; only where none has it, for a name.
+            if !has_word.contains(&true) {
+                self.each_with_letters(&word, |tool| has_word[tool as usize] = true);
+            }
+            allowed.iter_mut().zip(has_word).for_each(|(allowed, has)| *allowed &= has);
         }
         allowed
     }
-}
 
-impl Known {
-    fn new(document: &Document<'_>) -> Known {
-        let server = document.server.map(letters).unwrap_or_default();
-        Known { name: document.name.to_owned(), letters: letters(document.name), server }
+    fn known(&self, tool: u32) -> &Known {
+        let (part, tool) = self.tools[tool as usize];
+        &self.parts[part as usize].part.tools[tool as usize]
     }
 }
 
-impl<'a> Document<'a> {
-    /// All that one may call the tool.
-    fn names(&self) -> impl Iterator<Item = &'a str> {
-        let tail = names::split(self.name).map(|(_, tool)| tool);
-        [self.name, self.tool].into_iter().chain(tail).chain(self.aliases.iter().copied())
-    }
-}
-
-fn letters(text: &str) -> String {
-    text.chars().filter(|ch| ch.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+/// How much of the bonus a tool has earned: half of it by the second call.
+fn share(usage: &dyn Usage, tool: &str) -> f32 {
+    let times = usage.times(tool) as f32;
+    times / (times + 2.0)
 }
 
 #[cfg(test)]
@@ -235,7 +305,7 @@ mod tests {
         check("regular expressions in file contents", &["Grep"]);
         check("find text", &["Grep"]);
         check("天气", &["weather__forecast"]);
-        check("ticket", &["jira__create_issue"]);
+        check("ticket", &["jira__create_issue", "github__close_issue", "github__create_issue"]);
     }
 
     #[test]
@@ -258,7 +328,7 @@ mod tests {
 
     #[test]
     fn tools_can_be_left_out() {
-        let hits = index().search_where("create issue", 1, |name| name.contains("jira"));
+        let hits = index().search_where("create issue", 1, |name| name.contains("jira"), None);
         assert_eq!(hits[0].name, "mcp__jira__create_issue");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_tool::{Fault, Reply};
+use haft_tool::{Change, Fault, Reply};
 
 use super::{CallCx, Ended, Prepared};
 use crate::{
@@ -22,6 +22,9 @@ pub(crate) fn compose(
     let mut ended = shape(prepared, outcome, meta);
     ended.result.view = view;
     hide_secrets(cx, prepared.entry.name(), &mut ended.result);
+    if !ended.result.is_error() && prepared.entry.is_external() {
+        cx.session.note_use(prepared.entry.name());
+    }
     ended
 }
 
@@ -30,10 +33,19 @@ fn shape(prepared: &mut Prepared<'_>, outcome: Result<Reply, Fault>, meta: Meta)
     match outcome {
         Ok(mut reply) => {
             let changes = std::mem::take(&mut reply.changes);
+            let meta = Meta { loaded: loaded(&changes), ..meta };
             Ended { result: Box::new(from_reply(call, name, reply, meta)), changes }
         }
         Err(fault) => Ended { result: Box::new(from_fault(call, name, &fault, meta)), changes: Vec::new() },
     }
+}
+
+fn loaded(changes: &[Change]) -> Vec<String> {
+    let names = changes.iter().filter_map(|change| match change {
+        Change::Load(names) => Some(names),
+        _ => None,
+    });
+    names.flatten().cloned().collect()
 }
 
 /// Taken out before anybody sees the result: hooks, the store of large ones, the journal, whoever watches.

@@ -25,11 +25,30 @@ pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
 }
 
 pub(crate) fn results(results: &[ToolResult]) -> Value {
+    message(results, tool_result)
+}
+
+/// The same, where a call that loaded tools answers with references to them.
+pub(crate) fn results_referring(results: &[ToolResult]) -> Value {
+    message(results, |result, after| match &*result.meta.loaded {
+        [] => tool_result(result, after),
+        loaded => references(result, loaded),
+    })
+}
+
+/// What the model is told of the tools that are referred to comes from the request's `tools` field.
+fn references(result: &ToolResult, loaded: &[String]) -> Value {
+    let reference = |name: &String| json!({ "type": "tool_reference", "tool_name": name });
+    let content: Vec<Value> = loaded.iter().map(reference).collect();
+    json!({ "type": "tool_result", "tool_use_id": result.call, "content": content })
+}
+
+fn message(results: &[ToolResult], block: impl Fn(&ToolResult, &mut Vec<Value>) -> Value) -> Value {
     let mut content = Vec::new();
     // The API wants all results first, one after the other, and then the rest.
     let mut after = Vec::new();
     for result in results {
-        content.push(tool_result(result, &mut after));
+        content.push(block(result, &mut after));
     }
     content.append(&mut after);
     content.extend(messages(results).map(text));
@@ -78,6 +97,15 @@ pub(crate) fn tool(offer: &Offer<'_>) -> Value {
     shown.describe(&mut tool);
     tool.insert("input_schema".to_owned(), shown.schema.into());
     tool.into()
+}
+
+/// The same, marked if the API is to keep it from the model until it is referred to.
+pub(crate) fn tool_deferring(offer: &Offer<'_>) -> Value {
+    let mut tool = tool(offer);
+    if offer.deferred {
+        tool["defer_loading"] = true.into();
+    }
+    tool
 }
 
 /// One argument with an odd name makes the API refuse the whole request. The model can still use it: it is told in

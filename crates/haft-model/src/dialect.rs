@@ -75,6 +75,32 @@ impl Dialect {
         }
     }
 
+    /// Whether the API keeps deferred tools itself: it is sent all of them once, marked, and shows the model those
+    /// that a result refers to.
+    pub const fn has_references(self) -> bool {
+        matches!(self, Dialect::Anthropic)
+    }
+
+    /// The same as [`results`](Dialect::results) for requests whose tools are those of
+    /// [`tools_deferring`](Dialect::tools_deferring): tools that a call loaded are referred to, not described. Where the
+    /// API knows no references, the very same.
+    pub fn results_referring(self, results: &[ToolResult]) -> Value {
+        match self {
+            Dialect::Anthropic => anthropic::results_referring(results),
+            _ => self.results(results),
+        }
+    }
+
+    /// The `tools` field of a request with all tools of a pool ([`all_offers`](haft_engine::pool::Pool::all_offers)), of
+    /// which the API keeps the deferred ones from the model until a result refers to them. It does not change when
+    /// tools are loaded. Where the API knows no references, the deferred ones are left out.
+    pub fn tools_deferring<'a>(self, offers: impl IntoIterator<Item = Offer<'a>>) -> Value {
+        match self {
+            Dialect::Anthropic => offers.into_iter().map(|offer| anthropic::tool_deferring(&offer)).collect(),
+            _ => self.tools(offers),
+        }
+    }
+
     /// The `tools` field of a request, without the deferred tools. The same offers give the same bytes.
     pub fn tools<'a>(self, offers: impl IntoIterator<Item = Offer<'a>>) -> Value {
         self.tools_all(offers.into_iter().filter(|offer| !offer.deferred))

@@ -38,6 +38,37 @@ fn a_deferred_tool_is_shown_only_when_all_are() {
 }
 
 #[test]
+fn an_api_with_references_is_sent_all_tools_and_told_names() {
+    let schemas = table::schemas();
+    let tools = Dialect::Anthropic.tools_deferring(table::offers(&schemas));
+    let marked: Vec<&Value> =
+        tools.as_array().expect("tools").iter().filter(|tool| tool["defer_loading"] == true).collect();
+    assert_eq!((marked.len(), &marked[0]["name"]), (1, &"deferred".into()));
+    let (_, mut found) = table::results().swap_remove(0);
+    found.meta.loaded = vec!["mcp__github__fork".to_owned()];
+    let message = Dialect::Anthropic.results_referring(std::slice::from_ref(&found));
+    assert_eq!(
+        message["content"][0]["content"],
+        serde_json::json!([{ "type": "tool_reference", "tool_name": "mcp__github__fork" }])
+    );
+    let plain = Dialect::Anthropic.results(std::slice::from_ref(&found));
+    assert_eq!(
+        plain["content"][0]["content"][0]["type"], "text",
+        "schemas are told where nobody asked otherwise"
+    );
+}
+
+#[test]
+fn where_there_are_no_references_nothing_is_different() {
+    let schemas = table::schemas();
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| !dialect.has_references()) {
+        let (offers, turn) = (|| table::offers(&schemas), table::turn());
+        assert_eq!(dialect.tools_deferring(offers()), dialect.tools(offers()), "{dialect}");
+        assert_eq!(dialect.results_referring(&turn), dialect.results(&turn), "{dialect}");
+    }
+}
+
+#[test]
 fn no_tools_are_an_empty_list() {
     for dialect in Dialect::ALL {
         assert_eq!(dialect.tools([]), Value::Array(Vec::new()), "{dialect}");

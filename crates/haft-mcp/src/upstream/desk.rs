@@ -1,0 +1,219 @@
+//! Who answers a server when no client of ours can, and who hears its news.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use haft_engine::policy::{Asker, Given, Inquiry};
+use haft_tool::{BoxFuture, Cx, Progress};
+use serde_json::{Map, Value, json};
+
+use super::{Options, Principal, Upstream};
+use crate::client::{Desk, News, Refused, Server, Wish};
+
+/// Answers for the person at this machine: forms are put to them, the roots are the workspace, and there is no model here.
+pub(super) struct OwnDesk {
+    server: String,
+    roots: Vec<PathBuf>,
+    person: Option<Arc<dyn Asker>>,
+    may_sample: bool,
+}
+
+impl OwnDesk {
+    pub(super) fn new(server: &Server, options: &Options) -> OwnDesk {
+        OwnDesk {
+            server: server.name.clone(),
+            roots: options.roots.clone(),
+            person: options.person.clone(),
+            may_sample: server.may_sample,
+        }
+    }
+
+    fn roots(&self) -> Value {
+        let root = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            json!({ "uri": file_uri(path), "name": name.unwrap_or_else(|| "/".to_owned()) })
+        };
+        json!({ "roots": self.roots.iter().map(root).collect::<Vec<_>>() })
+    }
+
+    async fn elicit(&self, params: &Map<String, Value>) -> Value {
+        // A URL is something that somebody would have to visit: nobody is sent anywhere on a server's word.
+        let is_form = params.get("mode").and_then(Value::as_str).is_none_or(|mode| mode == "form");
+        let (Some(person), Some(schema), true) = (&self.person, params.get("requestedSchema"), is_form)
+        else {
+            return json!({ "action": "decline" });
+        };
+        let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
+        match person.inquire(Inquiry { who: &self.server, message, schema }).await {
+            Given::Answers(answers) => json!({ "action": "accept", "content": answers }),
+            Given::Declined | Given::NobodyThere => json!({ "action": "decline" }),
+            Given::Dismissed => json!({ "action": "cancel" }),
+        }
+    }
+}
+
+impl Desk for OwnDesk {
+    /// The same whether somebody is there or not: what a server offers should not depend on it.
+    fn capabilities(&self) -> Map<String, Value> {
+        let mut capabilities = Map::new();
+        capabilities.insert("elicitation".to_owned(), json!({ "form": {} }));
+        capabilities.insert("roots".to_owned(), json!({}));
+        if self.may_sample {
+            capabilities.insert("sampling".to_owned(), json!({}));
+        }
+        capabilities
+    }
+
+    fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
+        Box::pin(async move {
+            match wish.method.as_str() {
+                "roots/list" => Ok(self.roots()),
+                "elicitation/create" => Ok(self.elicit(&wish.params).await),
+                "sampling/createMessage" => {
+                    Err(Refused::new(-1, "there is no model here that could be asked"))
+                }
+                other => Err(Refused::new(-32601, format!("{other} is not supported here"))),
+            }
+        })
+    }
+
+    fn hear(&self, _: News) {}
+}
+
+fn file_uri(path: &std::path::Path) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+    format!("file://{}", bytes.iter().map(|byte| encode(*byte)).collect::<String>())
+}
+
+/// A client's desk, for a server that may not ask for the client's model.
+pub(super) struct WithoutModel(pub(super) Arc<dyn Desk>);
+
+const SAMPLING: &str = "sampling";
+
+impl Desk for WithoutModel {
+    fn capabilities(&self) -> Map<String, Value> {
+        let mut capabilities = self.0.capabilities();
+        capabilities.shift_remove(SAMPLING);
+        capabilities
+    }
+
+    fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
+        if wish.method.starts_with(SAMPLING) {
+            let refused = Refused::new(-1, "the settings do not let this server ask for a model");
+            return Box::pin(std::future::ready(Err(refused)));
+        }
+        self.0.answer(wish)
+    }
+
+    fn answer_named(&self, name: &str, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
+        if wish.method.starts_with(SAMPLING) {
+            return self.answer(wish);
+        }
+        self.0.answer_named(name, wish)
+    }
+
+    fn hear(&self, news: News) {
+        self.0.hear(news);
+    }
+}
+
+/// The desk of a connection: hears when a list has changed, and leaves the rest to another.
+pub(super) struct Ears {
+    pub(super) desk: Arc<dyn Desk>,
+    pub(super) upstream: Weak<Upstream>,
+    pub(super) principal: Principal,
+}
+
+impl Desk for Ears {
+    fn capabilities(&self) -> Map<String, Value> {
+        self.desk.capabilities()
+    }
+
+    fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
+        self.desk.answer(wish)
+    }
+
+    fn hear(&self, news: News) {
+        let is_about_lists = news.method.ends_with("/list_changed");
+        let upstream = self.upstream.upgrade();
+        if let Some(upstream) = upstream.as_ref().filter(|_| is_about_lists) {
+            upstream.has_news(&self.principal);
+        }
+        let is_of_resource = news.method == "notifications/resources/updated";
+        if !(is_of_resource && upstream.is_some_and(|upstream| upstream.tell_all(&news))) {
+            self.desk.hear(news);
+        }
+    }
+}
+
+/// The desk of a call that came from no client of ours: its progress is the call's.
+pub(super) struct CallDesk {
+    pub(super) desk: Arc<dyn Desk>,
+    pub(super) cx: Cx,
+}
+
+impl Desk for CallDesk {
+    fn capabilities(&self) -> Map<String, Value> {
+        self.desk.capabilities()
+    }
+
+    fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
+        self.desk.answer(wish)
+    }
+
+    fn hear(&self, news: News) {
+        if news.method == "notifications/progress" {
+            self.cx.progress(progress(&news.params));
+        }
+        self.desk.hear(news);
+    }
+}
+
+/// Figures of any kind become whole ones: they are for people to watch.
+fn progress(params: &Map<String, Value>) -> Progress {
+    let figure = |key: &str| params.get(key).and_then(Value::as_f64).map(|figure| figure.max(0.0) as u64);
+    let label: String =
+        params.get("message").and_then(Value::as_str).unwrap_or_default().chars().take(200).collect();
+    Progress::of(label, figure("progress").unwrap_or_default(), figure("total"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_progress_are_whatever_a_server_sends() {
+        let check = |params: Value, expected: Progress| {
+            assert_eq!(progress(params.as_object().expect("an object")), expected);
+        };
+        check(json!({ "progress": 2.5, "total": 10, "message": "half" }), Progress::of("half", 2, Some(10)));
+        check(json!({ "progress": -1, "total": "x" }), Progress::of("", 0, None));
+        check(json!({}), Progress::of("", 0, None));
+    }
+
+    #[test]
+    fn a_root_is_a_uri_whatever_its_name() {
+        assert_eq!(file_uri("/w/a b/ü".as_ref()), "file:///w/a%20b/%C3%BC");
+    }
+
+    #[tokio::test]
+    async fn without_a_person_a_form_is_declined_and_the_roots_are_told() {
+        let server =
+            Server::new("s", crate::client::Transport::Http { url: String::new(), headers: [].into() });
+        let options = Options { roots: vec!["/w".into()], ..Options::default() };
+        let desk = OwnDesk::new(&server, &options);
+        let ask = |method: &str| desk.answer(Wish { method: method.to_owned(), params: Map::new() });
+        assert_eq!(ask("elicitation/create").await, Ok(json!({ "action": "decline" })));
+        assert_eq!(ask("roots/list").await, Ok(json!({ "roots": [{ "uri": "file:///w", "name": "w" }] })));
+        assert!(ask("sampling/createMessage").await.is_err());
+        assert!(!desk.capabilities().contains_key("sampling"));
+    }
+}

@@ -146,7 +146,7 @@ impl Fuzzer {
 /// The words that a target understands.
 fn dictionary(fuzz: &Path, target: &str) -> PathBuf {
     let name = match target {
-        "names" | "rule" | "edit" | "redact" => "text.dict",
+        "names" | "rule" | "edit" | "redact" | "search" => "text.dict",
         "patch" => "patch.dict",
         "pdf" => "pdf.dict",
         "shell" => "shell.dict",

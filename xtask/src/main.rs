@@ -8,9 +8,15 @@ mod corpora; //    does haft judge rightly what it must never judge wrongly?
 mod touches; //    do commands touch what was foreseen, and nothing else?
 mod fuzz; //       strangers' bytes against what reads them
 mod kill; //       is every file whole if haft is killed at any moment?
+mod soak; //       does every call get one true answer while servers die?
 mod bench; //      is haft as quick as its budgets say?
+mod kit; //        suites, servers and clients of others to be tried with
+mod conformance; // does haft speak MCP as the official suite says?
+mod search; //     are tools found, how quickly, and what does it save?
+mod interop; //    does haft work with the servers and clients of others?
 mod new_tool; //   the file of a new tool, and its two lines
 mod haft; //       the haft binary, as a person starts it
+mod serving; //    servers as processes
 mod repository; // what is where, and what cargo knows about it
 mod rust_text; //  Rust, as far as chores need to read it
 
@@ -26,7 +32,12 @@ The chores of haft.
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
+  cargo xtask soak [--release] [--seconds N]             kills MCP servers behind haft while they are called, 10 minutes
   cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, all
+  cargo xtask kit [--peers]                              installs the MCP suite, servers and clients to be tried with
+  cargo xtask conformance [NAME…]                        runs the official MCP suite: fixture, door, gateway, client
+  cargo xtask search [--dir DIR] [--check]               how well and how quickly tools are found, ../shared/corpora/toolsearch
+  cargo xtask interop [WORD…]                            tries haft with others' MCP servers and clients
   cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {
@@ -49,7 +60,14 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["touches", options @ ..] => touches::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["kill", options @ ..] => kill::run(options),
+        ["soak", options @ ..] => soak::run(options),
+        // What soak puts behind haft.
+        ["soak-server", name, root] => soak::serve(name, root),
         ["bench", options @ ..] => bench::run(options),
+        ["kit", options @ ..] => kit::run(options),
+        ["conformance", options @ ..] => conformance::run(options),
+        ["search", options @ ..] => search::run(options),
+        ["interop", options @ ..] => interop::run(options),
         ["new-tool", name] => new_tool::run(name),
         _ => bail!("`{}` is no chore\n\n{HELP}", words.join(" ")),
     }

@@ -6,13 +6,14 @@
 
 use std::{env, path::PathBuf, time::Duration};
 
-use haft_engine::policy::{Answer, Asker, CallFacts, Question};
+use haft_engine::policy::{Answer, Asker, CallFacts, Given, Inquiry, Question};
 use haft_tool::{BoxFuture, View};
 use tokio::sync::{Mutex, watch};
 
 use crate::{
     cli::Options,
     draw::{self, plain, plain_line},
+    form,
     tty::{self, Tty},
 };
 
@@ -55,6 +56,13 @@ impl Terminal {
 impl Asker for Terminal {
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move { self.answer(question).await.unwrap_or(Answer::NobodyThere) })
+    }
+
+    fn inquire<'a>(&'a self, inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            form::fill(inquiry).await.unwrap_or(Given::NobodyThere)
+        })
     }
 
     fn tell(&self, words: &str) {

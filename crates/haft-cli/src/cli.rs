@@ -12,7 +12,8 @@ use clap::{
 use haft_engine::policy::Mode;
 
 use crate::commands::{
-    call, completions, demo, doctor, explain, lint, pin, redact, sandbox, tools, trust, turn,
+    call, completions, demo, doctor, explain, lint, login, mcp, pin, redact, sandbox, search, tools, trust,
+    turn,
 };
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Turn(With<turn::Args>),
     /// Lists the tools that a model is offered
     Tools(With<tools::Args>),
+    /// Finds tools by what they do, as ToolSearch does
+    Search(With<search::Args>),
     /// Says what would be decided about a call, and why, without making it
     Explain(With<explain::Args>),
     /// Takes secrets out of text: stdin to stdout, live
@@ -51,10 +54,16 @@ pub(crate) enum Command {
     Trust(With<trust::Args>),
     /// Shows tools of servers that have changed since they were first permitted, and accepts them
     Pin(With<pin::Args>),
+    /// Gets a token for a server that wants to know who asks, with your browser
+    Login(With<login::Args>),
+    /// Forgets the tokens for a server
+    Logout(With<login::OutArgs>),
     /// Looks for mistakes in settings, rules, descriptions and pins
     Lint(With<lint::Args>),
     /// Runs a command confined, as Bash would
     Sandbox(With<sandbox::Args>),
+    /// Serves MCP clients: haft's tools and all configured servers behind one door
+    Mcp(With<mcp::Args>),
     /// Says what works here
     Doctor(With<doctor::Args>),
     /// Writes the completion script of a shell

@@ -26,12 +26,27 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// The bytes of a file; `None` if it is not there.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_checked(path, check_owner)
+}
+
+/// The same for what nobody else may know.
+pub(crate) fn read_secret(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_checked(path, |file| {
+        check_owner(file)?;
+        if file.metadata()?.mode() & 0o077 == 0 {
+            return Ok(());
+        }
+        Err(io::Error::other("others can read it; `chmod 600` makes it yours alone"))
+    })
+}
+
+fn read_checked(path: &Path, check: impl FnOnce(&File) -> io::Result<()>) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(err) => return Err(err),
     };
-    check_owner(&file)?;
+    check(&file)?;
     let mut bytes = Vec::new();
     file.take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {

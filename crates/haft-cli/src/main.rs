@@ -13,14 +13,18 @@ mod place; //     where: directory, workspace, home, state
 mod secrets; //   what must not be shown
 mod kept; //      files of the state directory
 mod trust; //     whether what a workspace brings counts
+mod servers; //   the servers that are configured
 mod pins; //      what tools of servers said when they were first permitted
+mod usage; //     which tools were called in this workspace
 mod setup; //     from all of these to an engine and a session
 mod ask; //       the person at the terminal: what is shown, what an answer is
+mod form; //      what a server wants to know of that person
 mod tty; //       that terminal
 mod keep; //      rules that a person always wants
 mod watch; //     running calls, watched, until they end or Ctrl-C
 mod wire; //      results and events as JSON
 mod draw; //      text for people: tables, views, colours
+mod lines; //     lines that somebody else writes
 mod memory; //    what a named session knows from run to run
 mod out; //       stdout and stderr
 mod commands; //  a file each

@@ -4,10 +4,11 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
-    policy::{ByEffects, Mode, Origin, Rules, Written},
+    policy::{Asker, ByEffects, Mode, Origin, Rules, Written},
     result::FileStore,
     session::Memory,
 };
+use haft_mcp::{auth::Authorizer, server::Elicitor};
 use haft_redact::Redactor;
 use haft_shell::sandbox::{Confinement, Level};
 use haft_tool::{Caller, SessionId};
@@ -24,8 +25,10 @@ use crate::{
     pins::FilePins,
     place::{self, Place},
     secrets::redactor,
+    servers::{self, Servers},
     settings::{self, Document, Settings},
     trust::{self, Brought},
+    usage::FileUsage,
 };
 
 /// What was asked for, read and found.
@@ -36,6 +39,11 @@ pub(crate) struct Setup {
     pub(crate) talk: Talk,
     pub(crate) mode: Mode,
     settings: Settings,
+    pub(crate) servers: Servers,
+    /// The person, if there is one: whoever asks them waits for their turn.
+    terminal: Option<Arc<Terminal>>,
+    /// Which tools were called in this workspace.
+    usage: Option<Arc<FileUsage>>,
     /// What confines processes here. Tried only for modes that rest on it.
     confinement: Option<Level>,
 }
@@ -49,6 +57,9 @@ impl Setup {
         let documents = if counts { brought.documents()? } else { warn(&options, &brought) };
         let mut settings = Settings::read(options.config.as_deref(), &documents)?;
         settings.rules.ask.extend(brought.guards().into_iter().filter(|_| counts));
+        if counts {
+            settings.mcp = settings.mcp.beside(brought.servers()?);
+        }
         let mode = settings.mode_for(options.mode)?;
         if options.unsandboxed && (settings.fixed.sandboxed || settings.sandbox.required == Some(true)) {
             return Err(usage(REQUIRED));
@@ -58,7 +69,11 @@ impl Setup {
         if settings.managed_rules_only && !options.allow.is_empty() {
             talk.detail(|| "--allow does not count: the managed settings allow only their own".to_owned());
         }
-        let mut setup = Setup { options, place, talk, mode, settings, confinement: None };
+        let terminal = may_ask(&options).then(|| Arc::new(Terminal::new(place::user_settings())));
+        let servers = servers(&settings, terminal.clone(), &place);
+        let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
+        let confinement = None;
+        let mut setup = Setup { options, place, talk, mode, settings, servers, terminal, usage, confinement };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
         }
@@ -86,18 +101,27 @@ impl Setup {
 
     /// An engine for calls: it keeps large results, and asks whoever is there.
     pub(crate) fn engine(&self) -> anyhow::Result<Engine> {
+        self.engine_asking(|builder| self.with_person(builder))
+    }
+
+    /// The same for clients of ours: whoever is behind a client is asked through it, and never the terminal.
+    pub(crate) fn door_engine(&self) -> anyhow::Result<Engine> {
+        self.engine_asking(|builder| self.keeping(builder.asker(Elicitor), place::user_settings()))
+    }
+
+    fn engine_asking(&self, ask: impl FnOnce(EngineBuilder) -> EngineBuilder) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
         let hooks = hooks::config(&self.settings.hooks);
-        build(hooks::add(self.with_person(builder), hooks, self.redactor()))
+        build(hooks::add(ask(builder), hooks, self.redactor()))
     }
 
     fn with_person(&self, builder: EngineBuilder) -> EngineBuilder {
-        if !may_ask(&self.options) {
-            return builder;
-        }
-        let kept_in = place::user_settings();
-        let builder = builder.asker(Terminal::new(kept_in.clone()));
+        let Some(terminal) = &self.terminal else { return builder };
+        self.keeping(builder.asker(terminal.clone()), place::user_settings())
+    }
+
+    fn keeping(&self, builder: EngineBuilder, kept_in: Option<PathBuf>) -> EngineBuilder {
         // What is kept there would not count where only the managed settings allow.
         match kept_in.filter(|_| !self.settings.managed_rules_only) {
             Some(path) => builder.rule_keeper(SettingsFile(path)),
@@ -133,9 +157,11 @@ impl Setup {
         let builder = Engine::builder()
             .kernel(haft_tools::ToolSearch)
             .tools(haft_tools::builtin_with(options))
+            .tools(self.servers.tools())
             .settings(|figures| self.apply_limits(figures))
             .settings(|figures| figures.sandbox = self.sandbox());
         let builder = self.hiding_secrets(builder);
+        let builder = self.servers.sources().into_iter().fold(builder, EngineBuilder::source);
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
     }
 
@@ -148,6 +174,11 @@ impl Setup {
     fn redactor(&self) -> Option<Arc<Redactor>> {
         let secrets = &self.settings.secrets;
         secrets.redact.unwrap_or(true).then(|| Arc::new(redactor(secrets)))
+    }
+
+    /// Gets tokens for a server, and the port that people come back to.
+    pub(crate) fn authorizer(&self, server: &str) -> anyhow::Result<(Authorizer, Option<u16>)> {
+        servers::authorizer_for(&self.settings.mcp, server, &self.place).map_err(usage)
     }
 
     fn bash_options(&self) -> haft_tools::BashOptions {
@@ -201,7 +232,17 @@ impl Setup {
         if let Some(seconds) = limits.timeout_s {
             figures.timeout = Duration::from_secs(seconds.get() as u64);
         }
-        figures.thresholds.count = self.settings.defer_above.unwrap_or(figures.thresholds.count);
+        self.apply_loading(figures);
+    }
+
+    fn apply_loading(&self, figures: &mut haft_engine::Settings) {
+        let tools = &self.settings.tools;
+        let (thresholds, loading) = (&mut figures.thresholds, &mut figures.loading);
+        thresholds.count = tools.defer_above.unwrap_or(thresholds.count);
+        thresholds.share = tools.defer_share.unwrap_or(thresholds.share);
+        thresholds.window = tools.context_tokens.map_or(thresholds.window, NonZeroUsize::get);
+        loading.always.clone_from(&tools.always_load);
+        loading.listing = tools.listing_bytes.unwrap_or(loading.listing);
     }
 
     /// The session that was asked for, on an engine.
@@ -224,6 +265,10 @@ impl Setup {
 
     /// Keeps what a session that was named knows now.
     pub(crate) fn remember(&self, session: &Session) -> anyhow::Result<()> {
+        if let Some(Err(err)) = self.usage.as_ref().map(|usage| usage.keep()) {
+            // It only orders what is found: no reason to fail what was done.
+            self.talk.detail(|| format!("which tools were called here is not kept: {err}"));
+        }
         match &self.options.session {
             Some(id) => memory::remember(id, &session.memory()),
             None => Ok(()),
@@ -245,6 +290,7 @@ impl Setup {
             agent: self.options.agent.clone(),
             toolset: None,
             memory: Memory::default(),
+            usage: self.usage.clone().map(|usage| usage as _),
         }
     }
 
@@ -260,6 +306,12 @@ impl Setup {
         let Options { allow, ask, deny, .. } = &self.options;
         Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
     }
+}
+
+fn servers(settings: &Settings, person: Option<Arc<Terminal>>, place: &Place) -> Servers {
+    // Where there is no place for it, nothing is kept, and servers are asked each time.
+    let cache = place::state().ok().map(|state| state.join("servers"));
+    Servers::new(&settings.mcp, place, cache, person.map(|person| person as Arc<dyn Asker>))
 }
 
 /// Says that nothing of a workspace counts, and gives just that.
@@ -281,7 +333,8 @@ pub(crate) fn begin(engine: &Engine, options: SessionOptions) -> anyhow::Result<
 
 /// A session somewhere else, for questions that bring their own place.
 pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> SessionOptions {
-    SessionOptions { workspace, cwd: None, ..options.clone() }
+    // What was called here says nothing about there.
+    SessionOptions { workspace, cwd: None, usage: None, ..options.clone() }
 }
 
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \

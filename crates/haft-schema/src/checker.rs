@@ -36,22 +36,33 @@ pub struct Checked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaError(String);
 
+/// Refuses what would take for ever.
+fn bounded(schema: &Value) -> Result<(), SchemaError> {
+    if !is_shallow(schema, MAX_DEPTH) {
+        return Err(SchemaError(format!("the schema is nested deeper than {MAX_DEPTH} levels")));
+    }
+    if !effort::is_bounded(schema) {
+        return Err(SchemaError("its definitions are endless when they are written out".to_owned()));
+    }
+    Ok(())
+}
+
 impl Checker {
     /// Compiles a schema strictly: an object that lists its `properties`, and says nothing about others, refuses them.
     ///
     /// The draft is the one that `$schema` names, else 2020-12. `format` is checked where the draft says so (up to
     /// draft 7). A `$ref` to another document is an error, for nothing is ever fetched.
     pub fn compile(schema: &Value) -> Result<Checker, SchemaError> {
-        if !is_shallow(schema, MAX_DEPTH) {
-            return Err(SchemaError(format!("the schema is nested deeper than {MAX_DEPTH} levels")));
-        }
-        if !effort::is_bounded(schema) {
-            return Err(SchemaError("its definitions are endless when they are written out".to_owned()));
-        }
+        bounded(schema)?;
         Checker::compile_as_it_is(strict::closed(schema))
     }
 
-    /// For conformance tests: exactly what the schema says, unknown keys included.
+    /// Compiles exactly what the schema says, unknown keys included: for what others have made, and are not to be taught.
+    pub fn compile_openly(schema: &Value) -> Result<Checker, SchemaError> {
+        bounded(schema)?;
+        Checker::compile_as_it_is(schema.clone())
+    }
+
     fn compile_as_it_is(schema: Value) -> Result<Checker, SchemaError> {
         let validator = Validator::new(&schema).map_err(|err| SchemaError(words::cut(&err, 500)))?;
         Ok(Checker { validator, document: Document::new(schema), example: OnceLock::new() })

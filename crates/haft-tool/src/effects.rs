@@ -28,6 +28,9 @@ pub struct Effects {
     commands: Vec<CommandEffect>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     state: Vec<StateEffect>,
+    /// Names of tools of servers whose rules hold for this call as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    counts_as: Vec<String>,
     irreversible: bool,
     unknown: bool,
     /// What is not known, in words.
@@ -290,9 +293,17 @@ impl Effects {
         self.hosts.append(&mut other.hosts);
         self.commands.append(&mut other.commands);
         self.state.append(&mut other.state);
+        self.counts_as.append(&mut other.counts_as);
         self.irreversible |= other.irreversible;
         self.unknown |= other.unknown;
         other.doubts.into_iter().for_each(|why| self.push_doubt(why));
+        self
+    }
+
+    /// … and is judged like a call of this tool of a server: a rule for the one is a rule for the other. For tools of ours
+    /// that speak to a server whose name stands in the input.
+    pub fn counting_as(mut self, tool: impl Into<String>) -> Effects {
+        self.counts_as.push(tool.into());
         self
     }
 
@@ -349,6 +360,11 @@ impl Effects {
     /// The pieces of the session.
     pub fn state(&self) -> &[StateEffect] {
         &self.state
+    }
+
+    /// The tools of servers that it counts as.
+    pub fn counts_as(&self) -> &[String] {
+        &self.counts_as
     }
 
     /// Whether more may happen than is declared.

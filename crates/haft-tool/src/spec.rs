@@ -3,13 +3,15 @@
 //! A spec is a constant, so a tool costs nothing until it is used. Nothing here says what a call *does*: that depends
 //! on its input and is asked of [`Effects`](crate::Effects), so that a flag can never disagree with the deed.
 
-use std::{borrow::Cow, mem, time::Duration};
+use std::{borrow::Cow, mem, sync::Arc, time::Duration};
+
+use serde_json::Value;
 
 /// Name and hints of a tool. Build it with [`Spec::new`] and the setters for what differs from the defaults.
 #[derive(Debug, Clone)]
 pub struct Spec {
     name: Cow<'static, str>,
-    title: Option<&'static str>,
+    title: Option<Cow<'static, str>>,
     aliases: &'static [&'static str],
     toolset: &'static str,
     search_hint: &'static str,
@@ -23,6 +25,7 @@ pub struct Spec {
     roles: &'static [&'static str],
     idempotent: bool,
     needs_person: bool,
+    claims: Option<Arc<Value>>,
 }
 
 impl Spec {
@@ -44,6 +47,7 @@ impl Spec {
             roles: &[],
             idempotent: false,
             needs_person: false,
+            claims: None,
         }
     }
 
@@ -56,8 +60,20 @@ impl Spec {
     }
 
     /// What people call the tool, when it is not its name.
-    pub const fn titled(mut self, title: &'static str) -> Spec {
-        self.title = Some(title);
+    pub const fn titled(self, title: &'static str) -> Spec {
+        self.titled_as(Cow::Borrowed(title))
+    }
+
+    /// The same for a title that is known only at run time.
+    pub const fn titled_as(mut self, title: Cow<'static, str>) -> Spec {
+        mem::forget(self.title.replace(title));
+        self
+    }
+
+    /// What a stranger says of the tool besides, as it was written: the annotations of a server. It is compared with what
+    /// was said before, and permits nothing.
+    pub fn claiming(mut self, claims: Value) -> Spec {
+        self.claims = Some(Arc::new(claims));
         self
     }
 
@@ -154,8 +170,9 @@ impl Spec {
 
     /// What people call the tool.
     pub const fn title(&self) -> &str {
-        match self.title {
-            Some(title) => title,
+        match &self.title {
+            Some(Cow::Borrowed(title)) => title,
+            Some(Cow::Owned(title)) => title.as_str(),
             None => self.name(),
         }
     }
@@ -218,6 +235,11 @@ impl Spec {
     /// Whether twice is the same as once.
     pub const fn is_idempotent(&self) -> bool {
         self.idempotent
+    }
+
+    /// What a stranger says of it besides.
+    pub fn claims(&self) -> Option<&Value> {
+        self.claims.as_deref()
     }
 
     /// Whether a person must be there.

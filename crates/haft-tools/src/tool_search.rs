@@ -13,9 +13,9 @@ use serde_json::Value;
 
 /// Finds tools that exist but are not shown here, and loads them so that you can call them.
 ///
-/// Use it when no tool that you see does what you need. Describe the function that you need in a few words
-/// ("create calendar event"), or name tools exactly with `select:NameA,NameB`; `+server words` looks only at one
-/// server's tools. The answer holds the tools' full descriptions; you can call them from then on.
+/// Use it when no tool that you see does what you need. Describe the function that you need in a few words, without the
+/// data that it will work on ("create calendar event"), or name tools exactly with `select:NameA,NameB`; `+server words`
+/// looks only at one server's tools. The answer holds the tools' full descriptions; you can call them from then on.
 /// No match is an answer, not an error: try other words.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +28,8 @@ struct SearchInput {
 }
 
 const USUAL_LIMIT: usize = 5;
+/// So many servers are named where no tool fits.
+const MOST_SERVERS: usize = 5;
 
 /// The tool; register it by [`EngineBuilder::kernel`](haft_engine::EngineBuilder::kernel).
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,10 +54,7 @@ fn search(input: &Value, pool: &Pool) -> Result<Reply, Fault> {
     let hits = pool.search(&input.query, input.limit.unwrap_or(USUAL_LIMIT));
     let found: Vec<&Entry> = hits.iter().filter_map(|hit| pool.find(&hit.name)).collect();
     if found.is_empty() {
-        let count = pool.deferred().count();
-        return Ok(Reply::text(format!(
-            "No tool fits. {count} tools can be searched: try other words for the function."
-        )));
+        return Ok(Reply::text(nothing(&input.query, pool)));
     }
     let names: Vec<String> = found.iter().map(|entry| entry.name().to_owned()).collect();
     let text: Vec<String> = found.iter().map(|entry| full(entry)).collect();
@@ -65,6 +64,21 @@ fn search(input: &Value, pool: &Pool) -> Result<Reply, Fault> {
             count => format!("{count} tools found and loaded:"),
         })
         .change(Change::Load(names)))
+}
+
+/// What there is instead.
+fn nothing(query: &str, pool: &Pool) -> String {
+    let count = pool.deferred().count();
+    let servers = pool.nearest_servers(query, MOST_SERVERS);
+    let named: Vec<String> = servers.iter().map(|(server, tools)| format!("{server} ({tools})")).collect();
+    let nearest = match named.len() {
+        0 => String::new(),
+        _ => format!(
+            " The nearest servers, with how many tools each has: {}. `+server` alone shows what one has.",
+            named.join(", ")
+        ),
+    };
+    format!("No tool fits. {count} tools can be searched: try other words for the function.{nearest}")
 }
 
 /// Everything that the model needs to call it in the next turn, or in this one.

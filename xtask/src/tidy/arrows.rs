@@ -17,7 +17,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     // The tools are for its tests.
     ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
-    ("haft-mcp", &["haft-tool", "haft-engine"]),
+    ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
     (
         "haft",
         &[
@@ -48,14 +48,14 @@ const ARROWS: [(&str, &[&str]); 13] = [
         ],
     ),
     (TESTKIT, &["haft-tool", "haft-schema", "haft-engine"]),
-    ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-tools"]),
+    ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-tools", "haft-mcp"]),
 ];
 
 const TESTKIT: &str = "haft-testkit";
 
 /// Libraries of others, and the only crates that may name them.
-const KEPT_APART: [(&str, &[&str]); 2] =
-    [("jsonschema", &["haft-schema"]), ("anyhow", &["haft-cli", "xtask"])];
+const KEPT_APART: [(&str, &[&str]); 3] =
+    [("jsonschema", &["haft-schema"]), ("anyhow", &["haft-cli", "xtask"]), ("rmcp", &["haft-mcp", "xtask"])];
 
 /// Arrows point one way. A test may use the testkit besides.
 pub(super) fn direction(tree: &Tree) -> Vec<Violation> {

@@ -39,24 +39,35 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
     let session = setup.session(&setup.engine()?)?;
     let call = Call::new("call_1", args.tool, input(args.input)?);
     let runtime = watch::runtime()?;
-    let made = runtime.block_on(make(setup, &session, call));
+    // Shown before servers are ended: some take their time.
+    let shown = runtime.block_on(setup.servers.around(async {
+        let (result, decision, interrupted) = make(setup, &session, call).await?;
+        show(setup, &session, &result, decision.as_deref())?;
+        Ok(if interrupted { Exit::Interrupted } else { Exit::of(&result) })
+    }));
     // A thread may still work for a call that was given up; nobody waits for the thread.
     runtime.shutdown_background();
-    let (result, decision, interrupted) = made?;
-    setup.remember(&session)?;
+    shown
+}
 
+fn show(
+    setup: &Setup,
+    session: &Session,
+    result: &ToolResult,
+    decision: Option<&Decision>,
+) -> anyhow::Result<()> {
+    setup.remember(session)?;
     let mut out = Out::stdout();
     if setup.options.json {
-        let mut told = wire::result(&result);
-        told["decision"] = decision.as_deref().map_or(Value::Null, wire::decision);
+        let mut told = wire::result(result);
+        told["decision"] = decision.map_or(Value::Null, wire::decision);
         told["session"] = session.id().as_str().into();
         out.json(&told)?;
     } else {
-        let text = text(&result);
+        let text = text(result);
         out.lines(&if out.is_terminal() { plain(text) } else { text })?;
     }
-    out.flush()?;
-    Ok(if interrupted { Exit::Interrupted } else { Exit::of(&result) })
+    Ok(out.flush()?)
 }
 
 fn input(given: Option<String>) -> anyhow::Result<String> {
@@ -77,6 +88,10 @@ async fn make(
     session: &Session,
     call: Call,
 ) -> anyhow::Result<(ToolResult, Option<Arc<Decision>>, bool)> {
+    // Nothing is started for a tool that is there.
+    if session.pool().find(&call.name).is_none() {
+        setup.servers.upstreams.acquaint().await;
+    }
     let pool = session.pool();
     let teller = Teller { talk: setup.talk, pool: &pool };
     let mut decision = None;

@@ -1,15 +1,21 @@
 //! `haft doctor`: what works here.
 
+use haft_mcp::{
+    client::Era,
+    lint::{Remark, Severity},
+    upstream::{State, Upstream},
+};
 use haft_shell::sandbox::{Confinement, Support};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     cli::Options,
     exit::Exit,
-    hooks,
+    hooks, kept,
     out::Out,
-    place::Place,
-    settings::{McpServer, Settings, expand},
+    place::{self, Place},
+    servers::Servers,
+    settings::{McpServer, Settings},
     trust::{self, Brought, revealed_line},
 };
 
@@ -19,10 +25,12 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let place = Place::find(options.cwd.as_deref())?;
-    let (support, level) = (Support::here(), Confinement::at(place.cwd).trial());
+    let (support, level) = (Support::here(), Confinement::at(&place.cwd).trial());
     let brought = trust::look(&place.workspace);
-    let documents = if brought.counts(options.trust)? { brought.documents()? } else { Vec::new() };
-    let hooks = hooks::config(&Settings::read(options.config.as_deref(), &documents)?.hooks);
+    let counts = brought.counts(options.trust)?;
+    let documents = if counts { brought.documents()? } else { Vec::new() };
+    let settings = Settings::read(options.config.as_deref(), &documents)?;
+    let (hooks, servers) = (hooks::config(&settings.hooks), conditions(&settings, &brought, counts, &place));
     let mut out = Out::stdout();
     if options.json {
         let sandbox = json!({
@@ -34,12 +42,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
             "proc": support.processes,
         });
         let trust = brought.standing.word();
-        let (servers, hooks) = (servers_json(&brought), hooks::listed(&hooks));
-        out.json(&json!({ "sandbox": sandbox, "trust": trust, "servers": servers, "hooks": hooks }))?;
+        let servers = servers.map(|all| all.into_iter().map(|server| server.json).collect::<Vec<_>>()).ok();
+        let hooks = hooks::listed(&hooks);
+        out.json(&json!({ "sandbox": sandbox, "trust": trust, "counts": counts, "servers": servers, "hooks": hooks }))?;
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
-        out.text(&trust_lines(&brought))?;
+        out.lines(&format!("trust    {}", standing(&brought, counts)))?;
+        out.text(&server_lines(servers))?;
         for line in hooks::lines(&hooks) {
             out.lines(&format!("hook     {line}"))?;
         }
@@ -48,37 +58,99 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     Ok(if level.is_ok() { Exit::Done } else { Exit::Failed })
 }
 
-fn trust_lines(brought: &Brought) -> String {
-    let standing = brought.warning().unwrap_or_else(|| brought.standing.word().to_owned());
-    format!("trust    {standing}\n{}", server_lines(brought))
+/// Whether what the workspace brings counts, and why. With `--trust` it does, for this command.
+fn standing(brought: &Brought, counts: bool) -> String {
+    let word = brought.standing.word();
+    match brought.warning() {
+        None => word.to_owned(),
+        Some(_) if counts => format!("{word}; counts this time, because of --trust"),
+        Some(warning) => warning,
+    }
 }
 
-fn server_lines(brought: &Brought) -> String {
-    match brought.servers() {
-        Ok(servers) => {
-            let line = |server: &McpServer| {
-                format!("server   {}: {}\n", revealed_line(&server.name), readiness(server, brought))
-            };
-            servers.iter().map(line).collect()
-        }
+/// How a server is, for people and for programs.
+struct Condition {
+    name: String,
+    words: String,
+    json: Value,
+}
+
+/// All servers, without starting any. An error is that of the workspace's list.
+fn conditions(
+    settings: &Settings,
+    brought: &Brought,
+    counts: bool,
+    place: &Place,
+) -> anyhow::Result<Vec<Condition>> {
+    let listed = brought.servers()?;
+    let untrusted: Vec<McpServer> = if counts { Vec::new() } else { listed.clone() };
+    let mcp = settings.mcp.clone().beside(if counts { listed } else { Vec::new() });
+    let cache = place::state().ok().map(|state| state.join("servers"));
+    let servers = Servers::new(&mcp, place, cache, None);
+    let remarks = servers.remarks();
+    let mut all: Vec<Condition> =
+        servers.upstreams.all().iter().map(|upstream| condition(upstream, &remarks)).collect();
+    let out = servers.left_out.iter().map(|(name, why)| absent(name, why));
+    let unheard =
+        untrusted.iter().map(|server| absent(&server.name, "does not count: the workspace is not trusted"));
+    all.extend(out.chain(unheard));
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(all)
+}
+
+fn absent(name: &str, why: &str) -> Condition {
+    Condition { name: name.to_owned(), words: why.to_owned(), json: json!({ "name": name, "ready": why }) }
+}
+
+fn condition(upstream: &Upstream, remarks: &[(String, Remark)]) -> Condition {
+    let (name, known) = (upstream.server().name.clone(), upstream.known());
+    let failure = upstream.last_failure();
+    let mut words = vec![match upstream.state() {
+        State::Running => "runs".to_owned(),
+        State::Starting => "starts".to_owned(),
+        State::Resting | State::Failed(_) => "rests".to_owned(),
+    }];
+    if upstream.is_known() {
+        let counts = (known.tools.len(), known.prompts.len(), known.resources.len() + known.templates.len());
+        words.push(format!("{} tools, {} prompts, {} resources", counts.0, counts.1, counts.2));
+        words.extend(known.era.map(|era| format!("{} protocol", word(era))));
+    } else {
+        words.push("never asked what it has".to_owned());
+    }
+    words.extend(known.remarks.iter().map(|remark| format!("remark: {remark}")));
+    let odd = remarks.iter().filter(|(server, remark)| *server == name && remark.severity >= Severity::Warn);
+    let odd = odd.count();
+    words.extend((odd > 0).then(|| format!("{odd} warnings about what it tells models: see `haft lint`")));
+    words
+        .extend(failure.as_ref().map(|failed| format!("failed on {}: {}", kept::day(failed.at), failed.why)));
+    let json = json!({
+        "name": name,
+        "ready": words[0],
+        "known": upstream.is_known(),
+        "era": known.era,
+        "tools": known.tools.len(),
+        "prompts": known.prompts.len(),
+        "resources": known.resources.len() + known.templates.len(),
+        "remarks": known.remarks,
+        "warnings": odd,
+        "failure": failure,
+    });
+    Condition { name, words: words.join("; "), json }
+}
+
+fn word(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "older",
+        Era::Modern => "newer",
+    }
+}
+
+fn server_lines(servers: anyhow::Result<Vec<Condition>>) -> String {
+    let line = |server: &Condition| {
+        format!("server   {}: {}\n", revealed_line(&server.name), revealed_line(&server.words))
+    };
+    match servers {
+        Ok(servers) => servers.iter().map(line).collect(),
         Err(err) => format!("server   {}\n", revealed_line(&err.to_string())),
-    }
-}
-
-/// Null where the list cannot be read.
-fn servers_json(brought: &Brought) -> serde_json::Value {
-    let one = |server: &McpServer| json!({ "name": server.name, "ready": readiness(server, brought) });
-    brought.servers().ok().map(|servers| servers.iter().map(one).collect::<Vec<_>>()).into()
-}
-
-/// What a server of `.mcp.json` lacks to be started, as far as that can be said without starting it.
-fn readiness(server: &McpServer, brought: &Brought) -> String {
-    if !brought.counts(false).unwrap_or(false) {
-        return "does not count: the workspace is not trusted".to_owned();
-    }
-    let variable = |name: &str| std::env::var(name).ok();
-    match server.texts().into_iter().find_map(|text| expand(text, variable).err()) {
-        Some(missing) => format!("{missing} is not set"),
-        None => "listed; servers are not started yet".to_owned(),
     }
 }

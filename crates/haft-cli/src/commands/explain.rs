@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
@@ -21,6 +21,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     draw::{Paint, plain},
     exit::{Exit, usage},
+    lines::next_line,
     out::Out,
     setup::{self, Setup},
 };
@@ -197,9 +198,6 @@ fn no_arguments() -> Value {
 /// Sessions that are kept for the next lines: mostly they ask about the same place.
 const MOST_SESSIONS: usize = 64;
 
-/// A longer line is not read into memory.
-const LONGEST_LINE: u64 = 16 << 20;
-
 fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
     let from: Box<dyn Read> = if file == Path::new("-") {
         Box::new(io::stdin())
@@ -217,35 +215,6 @@ fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The next line, without its end. One that is too long is cut: its beginning is no JSON, which is then what is said.
-fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    line.clear();
-    if lines.take(LONGEST_LINE).read_until(b'\n', line)? == 0 {
-        return Ok(false);
-    }
-    let is_whole = line.last() == Some(&b'\n');
-    if is_whole {
-        line.pop();
-    } else if line.len() as u64 == LONGEST_LINE {
-        skip_line(lines)?;
-    }
-    Ok(true)
-}
-
-fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let buffer = lines.fill_buf()?;
-        let (used, is_end) = match buffer.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        lines.consume(used);
-        if is_end {
-            return Ok(());
-        }
-    }
 }
 
 /// Answers line after line, each as if it were the only one.

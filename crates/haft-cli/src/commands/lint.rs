@@ -1,4 +1,4 @@
-//! `haft lint`: mistakes in settings, rules, descriptions and pins, all at once.
+//! `haft lint`: mistakes in settings, rules, descriptions and pins, and what is odd in what servers tell models, all at once.
 //!
 //! The files of a workspace are looked at whether it is trusted or not: reading them does nothing.
 
@@ -16,8 +16,9 @@ use crate::{
     exit::Exit,
     out::Out,
     pins::FilePins,
-    place::Place,
-    settings::each_level,
+    place::{self, Place},
+    servers::Servers,
+    settings::{Mcp, Settings, each_level},
     trust::{self, Standing, revealed},
 };
 
@@ -28,7 +29,8 @@ pub(crate) struct Args {}
 
 const EXAMPLES: &str = "\
 Errors are what will not work: settings that are none, rules that cannot be read, tools that
-are held back. The rest is advice.
+are held back. The rest is advice: read what is said about a server's words before you permit
+its tools (docs/mcp-lint.md).
 
 Exit: 0 no errors, 1 errors.";
 
@@ -36,7 +38,7 @@ Exit: 0 no errors, 1 errors.";
 #[derive(Debug)]
 struct Finding {
     is_error: bool,
-    /// What it is about: settings, rules, trust, tools, pins.
+    /// What it is about: settings, rules, trust, tools, servers, pins.
     about: &'static str,
     what: String,
 }
@@ -61,25 +63,30 @@ impl Finding {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let place = Place::find(options.cwd.as_deref())?;
     let mut findings = Vec::new();
-    let rules = settings(options, &place, &mut findings)?;
-    let pool = pool(&place)?;
+    let (rules, mcp) = settings(options, &place, &mut findings)?;
+    let cache = place::state().ok().map(|state| state.join("servers"));
+    let servers = Servers::new(&mcp, &place, cache, None);
+    let pool = pool(&place, &servers)?;
     self::rules(rules, &place, &pool, &mut findings);
     findings.extend(lint_pool(&pool).iter().map(|finding| Finding::advice("tools", finding)));
+    let remark = |(server, remark)| Finding::advice("servers", format!("{server}: {remark}"));
+    findings.extend(servers.remarks().into_iter().map(remark));
     pins(&mut findings);
     tell(options, &findings)?;
     Ok(if findings.iter().any(|finding| finding.is_error) { Exit::Failed } else { Exit::Done })
 }
 
-/// The settings of all levels; gives their rules, of all layers.
-fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> anyhow::Result<Rules> {
+/// The settings of all levels; gives their rules, of all layers, and the servers that count.
+fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> anyhow::Result<(Rules, Mcp)> {
     let brought = trust::look(&place.workspace);
     match &brought.standing {
         Standing::Unsure(why) => findings.push(Finding::error("trust", why)),
         _ => findings.extend(brought.warning().map(|words| Finding::advice("trust", words))),
     }
-    if let Err(err) = brought.servers() {
+    let listed = brought.servers().unwrap_or_else(|err| {
         findings.push(Finding::error("settings", err));
-    }
+        Vec::new()
+    });
     let mut rules = Rules::default();
     let documents = brought.documents().unwrap_or_else(|err| {
         findings.push(Finding::error("settings", err));
@@ -94,7 +101,11 @@ fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> an
             Err(err) => findings.push(Finding::error("settings", err)),
         }
     }
-    Ok(rules)
+    let counts = brought.counts(options.trust).unwrap_or_default();
+    let documents = if counts { documents } else { Vec::new() };
+    // What is wrong with it was found above.
+    let set = Settings::read(options.config.as_deref(), &documents).unwrap_or_default().mcp;
+    Ok((rules, if counts { set.beside(listed) } else { set }))
 }
 
 /// Rules of all layers, also of those that would not be heard today.
@@ -109,11 +120,16 @@ fn rules(rules: Rules, place: &Place, pool: &Pool, findings: &mut Vec<Finding>) 
     }
 }
 
-/// The built-in tools.
-fn pool(place: &Place) -> anyhow::Result<Arc<Pool>> {
-    let engine = haft_engine::Engine::builder()
+/// The built-in tools, and what is known of those of servers. None is started.
+fn pool(place: &Place, servers: &Servers) -> anyhow::Result<Arc<Pool>> {
+    let builder = haft_engine::Engine::builder()
         .kernel(haft_tools::ToolSearch)
         .tools(haft_tools::builtin_with(haft_tools::Options::default()))
+        .tools(servers.tools());
+    let engine = servers
+        .sources()
+        .into_iter()
+        .fold(builder, haft_engine::EngineBuilder::source)
         .build()
         .map_err(|err| anyhow::anyhow!("{err}"))?;
     let session =

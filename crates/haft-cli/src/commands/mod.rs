@@ -4,12 +4,15 @@ pub(crate) mod demo;
 pub(crate) mod call;
 pub(crate) mod turn;
 pub(crate) mod tools;
+pub(crate) mod search;
 pub(crate) mod explain;
 pub(crate) mod redact;
 pub(crate) mod trust;
 pub(crate) mod pin;
+pub(crate) mod login;
 pub(crate) mod lint;
 pub(crate) mod sandbox;
+pub(crate) mod mcp;
 pub(crate) mod doctor;
 pub(crate) mod completions;
 
@@ -27,12 +30,16 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Call(command) => call::run(&setup(command.options)?, command.args),
         Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),
         Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
+        Command::Search(command) => search::run(&setup(command.options)?, &command.args),
         Command::Explain(command) => explain::run(&setup(command.options)?, command.args),
         Command::Redact(command) => redact::run(&cli.options.clone().and(command.options), &command.args),
         Command::Trust(command) => trust::run(&cli.options.clone().and(command.options), &command.args),
         Command::Pin(command) => pin::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Login(command) => login::login(&setup(command.options)?, &command.args),
+        Command::Logout(command) => login::logout(&setup(command.options)?, &command.args),
         Command::Lint(command) => lint::run(&cli.options.clone().and(command.options)),
         Command::Sandbox(command) => sandbox::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Mcp(command) => mcp::run(cli.options.clone().and(command.options), &command.args),
         Command::Doctor(command) => doctor::run(&cli.options.clone().and(command.options)),
         Command::Completions(command) => completions::run(&command),
     }

@@ -9,9 +9,9 @@ use haft_model::Dialect;
 use serde_json::{Value, json};
 
 use crate::{
-    draw::{self, Paint},
+    draw::{self, Paint, plain_line},
     exit::Exit,
-    out::Out,
+    out::{self, Out},
     setup::{self, Setup},
 };
 
@@ -22,12 +22,18 @@ pub(crate) struct Args {
     /// Print the JSON of a request's `tools` field, as this API wants it
     #[arg(long, value_parser = shapes())]
     dialect: Option<Shape>,
-    /// Also other names, and the tools that are deferred, hidden or not available, with why
+    /// Also other names, the tools that are deferred, hidden or not available, with why, and what is odd in what servers say
     #[arg(long)]
     all: bool,
+    /// With --dialect: all tools, of which the API keeps the deferred ones until a result refers to them
+    #[arg(long, requires = "dialect", conflicts_with = "all")]
+    references: bool,
     /// Only the tools of these toolsets; a list with commas
     #[arg(long, value_name = "T")]
     toolset: Option<String>,
+    /// Ask all servers anew what they have. Without it, only those that never said it are started
+    #[arg(long)]
+    refresh: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -53,17 +59,32 @@ fn shapes() -> impl TypedValueParser<Value = Shape> {
 pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
     let mut options = setup.resumed_options()?;
     options.toolset = args.toolset.clone();
+    ask_servers(setup, args.refresh)?;
     let session: Session = setup::begin(&setup.idle_engine()?, options)?;
     let pool = session.pool();
     let mut out = Out::stdout();
     match args.dialect {
+        Some(Shape::Model(dialect)) if args.references => {
+            out.json(&dialect.tools_deferring(pool.all_offers()))?
+        }
         Some(shape) => out.json(&request(shape, &pool, args.all))?,
-        None if setup.options.json => out.json(&listing(&pool, args.all))?,
-        None => out.text(&table(&pool, args.all))?,
+        None if setup.options.json => out.json(&listing(setup, &pool, args.all))?,
+        None => out.text(&(table(&pool, args.all) + &remarks(setup, args.all)))?,
     }
     out.flush()?;
     advise(setup, &pool);
     Ok(Exit::Done)
+}
+
+/// What servers say is kept: they are started only if nothing is.
+fn ask_servers(setup: &Setup, refresh: bool) -> anyhow::Result<()> {
+    if !refresh {
+        return setup.servers.acquaint();
+    }
+    for failure in setup.servers.refresh()? {
+        out::complain(&plain_line(failure));
+    }
+    Ok(())
 }
 
 /// The `tools` field of a request.
@@ -77,12 +98,14 @@ fn request(shape: Shape, pool: &Pool, all: bool) -> Value {
 }
 
 /// The tools for programs.
-fn listing(pool: &Pool, all: bool) -> Value {
+fn listing(setup: &Setup, pool: &Pool, all: bool) -> Value {
     let tools: Vec<Value> = listed(pool, all).map(tool).collect();
     let mut listing = json!({ "fingerprint": pool.fingerprint(), "tools": tools });
     if all {
         let problem = |problem: &haft_engine::pool::Problem| json!({ "tool": &*problem.tool, "source": &*problem.source, "why": problem.kind.to_string() });
         listing["problems"] = pool.problems().iter().map(problem).collect();
+        let remark = |(server, remark)| json!({ "server": server, "remark": remark });
+        listing["remarks"] = setup.servers.remarks().into_iter().map(remark).collect();
     }
     listing
 }
@@ -118,6 +141,12 @@ fn table(pool: &Pool, all: bool) -> String {
         rows.extend(absent);
     }
     draw::table(["NAME", "SOURCE", "TOOLSET", "STATE", "DESCRIPTION"], &rows, Paint::stdout())
+}
+
+/// What is odd in what servers tell models, a line each.
+fn remarks(setup: &Setup, all: bool) -> String {
+    let remarks = if all { setup.servers.remarks() } else { Vec::new() };
+    remarks.iter().map(|(server, remark)| plain_line(format!("{server}: {remark}")) + "\n").collect()
 }
 
 fn row(entry: &Entry, all: bool) -> [String; 5] {

@@ -37,6 +37,16 @@ pub(crate) struct Args {
     /// which is taken up as soon as it is complete
     #[arg(long)]
     stream: bool,
+    /// Refer to tools that were loaded instead of describing them, where the API knows references: for requests with
+    /// the tools of `haft tools --references`
+    #[arg(long)]
+    references: bool,
+}
+
+impl Args {
+    fn results(&self, dialect: Dialect, results: &[ToolResult]) -> Value {
+        if self.references { dialect.results_referring(results) } else { dialect.results(results) }
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -70,31 +80,35 @@ fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
     let calls = decoder.calls(&message).map_err(|err| input.wrong(err))?;
     let dialect = decoder.dialect().map_err(|err| input.wrong(err))?;
     let session = setup.session(&setup.engine()?)?;
-    let watched = in_runtime(async {
+    in_runtime(setup.servers.around(async {
+        setup.servers.upstreams.acquaint().await;
         let pool = session.pool();
         let teller = Teller { talk: setup.talk, pool: &pool };
-        watch::run(&session, setup.talk, Calls::All(calls), |event| {
+        let watched = watch::run(&session, setup.talk, Calls::All(calls), |event| {
             teller.tell(event);
             Ok(())
-        })
-        .await
-    })?;
-    setup.remember(&session)?;
-    let mut out = Out::stdout();
-    out.json(&dialect.results(&watched.results))?;
-    out.flush()?;
-    Ok(watched.exit())
+        });
+        let watched = watched.await?;
+        setup.remember(&session)?;
+        // Before servers are ended: some take their time.
+        let mut out = Out::stdout();
+        out.json(&args.results(dialect, &watched.results))?;
+        out.flush()?;
+        Ok(watched.exit())
+    }))
 }
 
 /// A message that comes, and events that go.
 fn stream(setup: &Setup, args: &Args, input: Input) -> anyhow::Result<Exit> {
     let session = setup.session(&setup.engine()?)?;
     let mut out = Out::stdout();
-    let (watched, dialect) = in_runtime(watch_stream(setup, &session, args, input, &mut out))?;
-    setup.remember(&session)?;
-    out.json(&last_line(dialect, &watched.results, &session))?;
-    out.flush()?;
-    Ok(watched.exit())
+    in_runtime(setup.servers.around(async {
+        let (watched, dialect) = watch_stream(setup, &session, args, input, &mut out).await?;
+        setup.remember(&session)?;
+        out.json(&last_line(dialect, args.results(dialect, &watched.results), &session))?;
+        out.flush()?;
+        Ok(watched.exit())
+    }))
 }
 
 async fn watch_stream(
@@ -104,6 +118,7 @@ async fn watch_stream(
     input: Input,
     out: &mut Out,
 ) -> anyhow::Result<(Watched, Dialect)> {
+    setup.servers.upstreams.acquaint().await;
     let pool = session.pool();
     let teller = Teller { talk: setup.talk, pool: &pool };
     let (calls, dialect) = read_aside(input, args.dialect);
@@ -118,12 +133,12 @@ async fn watch_stream(
     Ok((watched, *dialect.get().unwrap_or(&Dialect::Anthropic)))
 }
 
-fn last_line(dialect: Dialect, results: &[ToolResult], session: &Session) -> Value {
+fn last_line(dialect: Dialect, message: Value, session: &Session) -> Value {
     json!({
         "type": "message",
         "dialect": dialect.name(),
         "session": session.id(),
-        "message": dialect.results(results),
+        "message": message,
     })
 }
 

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Display,
+    num::NonZeroUsize,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -18,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Level, Limits, Note, Sandbox, Secrets, Settings, Web,
+    Bash, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -49,6 +50,7 @@ struct InFile {
     sandbox: WrittenSandbox,
     web: Web,
     secrets: Secrets,
+    mcp: Mcp,
     hooks: WrittenHooks,
 }
 
@@ -72,6 +74,10 @@ struct Read {
 #[serde(default)]
 struct Tools {
     defer_above: Option<usize>,
+    defer_share: Option<f64>,
+    context_tokens: Option<NonZeroUsize>,
+    always_load: Vec<String>,
+    listing_bytes: Option<usize>,
     toolsets: BTreeMap<String, Vec<String>>,
 }
 
@@ -178,13 +184,20 @@ impl<'a> File<'a> {
             rules,
             managed_rules_only: written.managed_rules_only.unwrap_or_default(),
             limits: written.limits,
-            defer_above: written.tools.defer_above,
+            tools: super::Tools {
+                defer_above: written.tools.defer_above,
+                defer_share: written.tools.defer_share,
+                context_tokens: written.tools.context_tokens,
+                always_load: written.tools.always_load,
+                listing_bytes: written.tools.listing_bytes,
+            },
             toolsets: written.tools.toolsets,
             data_reminder: written.read.data_reminder,
             sandbox: self.sandbox(written.sandbox)?,
             bash: written.bash,
             web: written.web,
             secrets: written.secrets,
+            mcp: written.mcp.saying_something(),
             hooks: hooks.into_iter().collect(),
             ..Settings::default()
         })

@@ -31,10 +31,14 @@ pub(super) enum FromWorkspace {
     StricterMode,
     /// A name that counts if nobody has given it a meaning yet.
     NewName,
+    /// Part of a server, which counts if nobody else has said how that server is reached.
+    NewServer,
 }
 
-use FromWorkspace::{Counts, Lower, Never, NewName, Only, StricterMode};
+use FromWorkspace::{Counts, Lower, Never, NewName, NewServer, Only, StricterMode};
 
+const IDENTITY: &str =
+    "who asks, and which of your network's addresses are contacted for it, is yours to say";
 const LAYER: &str =
     "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
 const REACH: &str = "a workspace does not widen what processes may touch";
@@ -73,6 +77,35 @@ pub(super) const KEYS: &[Key] = &[
     key("secrets.off_for", Never(SHOWN)),
     key("secrets.names", Counts),
     key("secrets.values_from", Counts),
+    // `haft trust` shows how every server of a workspace is reached.
+    key("mcp.data_reminder", Only(true)),
+    key("mcp.servers.*.command", NewServer),
+    key("mcp.servers.*.args", NewServer),
+    key("mcp.servers.*.env", NewServer),
+    key("mcp.servers.*.cwd", NewServer),
+    key("mcp.servers.*.url", NewServer),
+    key("mcp.servers.*.headers", NewServer),
+    key("mcp.servers.*.type", NewServer),
+    key("mcp.servers.*.disabled", Only(true)),
+    key("mcp.servers.*.sandbox", Only(true)),
+    key("mcp.servers.*.sampling", Only(false)),
+    key("mcp.servers.*.shared", NewServer),
+    key("mcp.servers.*.strict_output", Only(true)),
+    key("mcp.servers.*.always_load", NewServer),
+    key("mcp.servers.*.idempotent", NewServer),
+    key("mcp.servers.*.start_s", NewServer),
+    key("mcp.servers.*.idle_s", NewServer),
+    key("mcp.servers.*.total_s", NewServer),
+    key("mcp.servers.*.unused_s", NewServer),
+    key("mcp.servers.*.tools.allow", NewServer),
+    key("mcp.servers.*.tools.deny", Counts),
+    key("mcp.servers.*.auth.client_id", NewServer),
+    key("mcp.servers.*.auth.client_secret", Never(IDENTITY)),
+    key("mcp.servers.*.auth.client_metadata_url", NewServer),
+    key("mcp.servers.*.auth.scopes", NewServer),
+    key("mcp.servers.*.auth.client_credentials", Never(IDENTITY)),
+    key("mcp.servers.*.auth.callback_port", NewServer),
+    key("mcp.servers.*.auth.allow_private", Never(IDENTITY)),
     // What stands in it the hooks themselves say. `haft trust` shows every command line of it.
     key("hooks", Counts),
     key("limits.parallel", Lower(|set| figure(set.limits.parallel, figures().parallel))),
@@ -81,6 +114,10 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.turn_bytes", Lower(|set| figure(set.limits.turn_bytes, figures().budget.per_turn))),
     key("limits.preview_bytes", Lower(|set| figure(set.limits.preview_bytes, figures().budget.preview))),
     key("tools.defer_above", Counts),
+    key("tools.defer_share", Counts),
+    key("tools.context_tokens", Counts),
+    key("tools.always_load", Counts),
+    key("tools.listing_bytes", Counts),
     key("tools.toolsets.*", NewName),
     key("read.data_reminder", Only(true)),
     key("bash.timeout_s", Lower(|set| figure(set.bash.timeout_s, seconds(bash().timeout)))),

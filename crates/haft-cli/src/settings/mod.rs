@@ -10,7 +10,7 @@ mod file; //       one file, read
 mod rules; //      the rules in it
 mod workspace; //  what a workspace's own file may not say
 mod levels; //     all levels, put together
-mod mcp; //        the servers of `.mcp.json`
+mod mcp; //        the servers of `.mcp.json` and `[mcp.servers]`
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use serde::Deserialize;
 pub(crate) use file::{Document, Told};
 use levels::Level;
 pub(crate) use levels::each_level;
-pub(crate) use mcp::{McpServer, Transport, expand, servers};
+pub(crate) use mcp::{Kind, Mcp, McpServer, Transport, expand, servers};
 
 use crate::exit::usage;
 
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
     /// Whether only managed settings may allow anything.
     pub(crate) managed_rules_only: bool,
     pub(crate) limits: Limits,
-    pub(crate) defer_above: Option<usize>,
+    pub(crate) tools: Tools,
     pub(crate) toolsets: BTreeMap<String, Vec<String>>,
     /// Whether replies of Read say that what a file holds is data.
     pub(crate) data_reminder: Option<bool>,
@@ -47,12 +47,37 @@ pub(crate) struct Settings {
     pub(crate) bash: Bash,
     pub(crate) web: Web,
     pub(crate) secrets: Secrets,
+    pub(crate) mcp: Mcp,
     /// The tables `[hooks]` as they are written, in the order of the levels.
     pub(crate) hooks: Vec<serde_json::Value>,
     /// What the managed settings fix.
     pub(crate) fixed: Fixed,
     /// What was written and does not count.
     pub(crate) notes: Vec<Note>,
+}
+
+/// When tools are searched for instead of shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tools {
+    pub(crate) defer_above: Option<usize>,
+    /// Of the context window: 0.1 is a tenth.
+    pub(crate) defer_share: Option<f64>,
+    pub(crate) context_tokens: Option<NonZeroUsize>,
+    pub(crate) always_load: Vec<String>,
+    pub(crate) listing_bytes: Option<usize>,
+}
+
+impl Tools {
+    fn and(mut self, later: Tools) -> Tools {
+        self.always_load.extend(later.always_load);
+        Tools {
+            defer_above: later.defer_above.or(self.defer_above),
+            defer_share: later.defer_share.or(self.defer_share),
+            context_tokens: later.context_tokens.or(self.context_tokens),
+            always_load: self.always_load,
+            listing_bytes: later.listing_bytes.or(self.listing_bytes),
+        }
+    }
 }
 
 /// What options of the command line cannot change.
@@ -186,13 +211,14 @@ impl Settings {
             rules: self.rules.and(later.rules),
             managed_rules_only: self.managed_rules_only || later.managed_rules_only,
             limits: self.limits.and(later.limits),
-            defer_above: later.defer_above.or(self.defer_above),
+            tools: self.tools.and(later.tools),
             toolsets,
             data_reminder: later.data_reminder.or(self.data_reminder),
             sandbox: self.sandbox.and(later.sandbox),
             bash: self.bash.and(later.bash),
             web: self.web.and(later.web),
             secrets: self.secrets.and(later.secrets),
+            mcp: self.mcp.and(later.mcp),
             hooks,
             fixed: self.fixed,
             notes,

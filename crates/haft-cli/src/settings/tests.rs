@@ -56,7 +56,7 @@ fn everything_can_be_set() {
     .unwrap();
     assert_eq!((settings.mode, settings.forbid_modes), (Some(Mode::Plan), vec![Mode::Bypass]));
     assert_eq!(settings.limits.parallel.map(NonZeroUsize::get), Some(4));
-    assert_eq!((settings.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
+    assert_eq!((settings.tools.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
     assert_eq!(settings.data_reminder, Some(true));
     assert_eq!(settings.bash.background_after_s.map(NonZeroUsize::get), Some(30));
     assert_eq!((settings.sandbox.enabled, settings.sandbox.required), (None, Some(true)));
@@ -94,7 +94,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-         models, agents, groups, sandbox, web, secrets, hooks, limits, tools, read, bash",
+         models, agents, groups, sandbox, web, secrets, mcp, hooks, limits, tools, read, bash",
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(
@@ -212,6 +212,34 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("secrets.off_for", Some("[\"Read\"]"), None),
     ("secrets.names", None, Some("[\"MY_PIN\"]")),
     ("secrets.values_from", None, Some("[\"MY_PIN\"]")),
+    ("mcp.data_reminder", Some("false"), Some("true")),
+    ("mcp.servers.*.command", None, Some("\"x\"")),
+    ("mcp.servers.*.args", None, Some("[\"x\"]")),
+    ("mcp.servers.*.env", None, Some("{ A = \"x\" }")),
+    ("mcp.servers.*.cwd", None, Some("\"x\"")),
+    ("mcp.servers.*.url", None, Some("\"https://x\"")),
+    ("mcp.servers.*.headers", None, Some("{ A = \"x\" }")),
+    ("mcp.servers.*.type", None, Some("\"sse\"")),
+    ("mcp.servers.*.disabled", Some("false"), Some("true")),
+    ("mcp.servers.*.sandbox", Some("false"), Some("true")),
+    ("mcp.servers.*.sampling", Some("true"), Some("false")),
+    ("mcp.servers.*.shared", None, Some("true")),
+    ("mcp.servers.*.strict_output", Some("false"), Some("true")),
+    ("mcp.servers.*.always_load", None, Some("[\"x\"]")),
+    ("mcp.servers.*.idempotent", None, Some("[\"x\"]")),
+    ("mcp.servers.*.start_s", None, Some("3")),
+    ("mcp.servers.*.idle_s", None, Some("3")),
+    ("mcp.servers.*.total_s", None, Some("3")),
+    ("mcp.servers.*.unused_s", None, Some("3")),
+    ("mcp.servers.*.tools.allow", None, Some("[\"x\"]")),
+    ("mcp.servers.*.tools.deny", None, Some("[\"x\"]")),
+    ("mcp.servers.*.auth.client_id", None, Some("\"x\"")),
+    ("mcp.servers.*.auth.client_secret", Some("\"x\""), None),
+    ("mcp.servers.*.auth.client_metadata_url", None, Some("\"https://x/y\"")),
+    ("mcp.servers.*.auth.scopes", None, Some("[\"x\"]")),
+    ("mcp.servers.*.auth.client_credentials", Some("true"), None),
+    ("mcp.servers.*.auth.callback_port", None, Some("3")),
+    ("mcp.servers.*.auth.allow_private", Some("true"), None),
     ("hooks", None, Some("{ Stop = [] }")),
     ("limits.parallel", Some("11"), Some("2")),
     ("limits.timeout_s", Some("121"), Some("120")),
@@ -219,6 +247,10 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("limits.turn_bytes", Some("409601"), Some("9")),
     ("limits.preview_bytes", Some("8193"), Some("9")),
     ("tools.defer_above", None, Some("3")),
+    ("tools.defer_share", None, Some("0.2")),
+    ("tools.context_tokens", None, Some("1000")),
+    ("tools.always_load", None, Some("[\"mcp__github\"]")),
+    ("tools.listing_bytes", None, Some("0")),
     ("tools.toolsets.*", None, Some("[\"readonly\"]")),
     ("read.data_reminder", Some("false"), Some("true")),
     ("bash.timeout_s", Some("121"), Some("3")),
@@ -286,6 +318,29 @@ fn what_is_looser_depends_on_what_holds() {
         ]
     );
     assert_eq!((said.mode, said.limits.parallel, said.toolsets.len()), (None, None, 1));
+}
+
+#[test]
+fn a_workspace_brings_servers_and_changes_nobody_elses() {
+    let user = parse("[mcp.servers.mine]\ncommand = \"mine\"\n").unwrap();
+    let said = above(
+        &user,
+        Level::Workspace,
+        "[mcp.servers.mine]\ncommand = \"evil\"\nsandbox = true\n[mcp.servers.theirs]\ncommand = \"x\"\nsampling = true\n",
+    )
+    .unwrap();
+    let notes: Vec<String> = said.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "haft.toml:2: `mcp.servers.mine.command` does not count here: the server is somebody else's already, which a \
+             workspace does not change",
+            "haft.toml:6: `mcp.servers.theirs.sampling` does not count here: a workspace may only set it to false",
+        ]
+    );
+    let both = user.and(said).mcp.servers;
+    assert_eq!(both["mine"].server("mine").unwrap().texts(), ["mine"]);
+    assert_eq!((both["mine"].sandbox, both["theirs"].is_whole()), (Some(true), true));
 }
 
 #[test]

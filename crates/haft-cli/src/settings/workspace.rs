@@ -74,6 +74,12 @@ fn objection(key: &Key, path: &[String], value: &DeValue<'_>, below: &Settings) 
             let taken = below.toolsets.contains_key(name);
             taken.then(|| "the name has a meaning already, which a workspace does not change".to_owned())
         }
+        FromWorkspace::NewServer => {
+            let taken = path.get(2).is_some_and(|name| below.mcp.reaches(name));
+            taken.then(|| {
+                "the server is somebody else's already, which a workspace does not change".to_owned()
+            })
+        }
     }
 }
 

@@ -14,9 +14,10 @@ pub(super) fn candidates(bundle: &Bundle, workspace: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for path in SETTINGS {
         let text = bundle.find(path).and_then(|file| str::from_utf8(&file.bytes).ok());
-        let hooks =
-            text.and_then(|text| toml::from_str::<Value>(text).ok()).map(|mut all| all["hooks"].take());
-        hooks.iter().for_each(|hooks| commands(hooks, &mut lines));
+        let all = text.and_then(|text| toml::from_str::<Value>(text).ok());
+        for runs in all.iter().flat_map(|all| [all.get("hooks"), all.get("mcp")]).flatten() {
+            commands(runs, &mut lines);
+        }
     }
     let servers = bundle.find(SERVERS).and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
     servers.iter().for_each(|servers| commands(servers, &mut lines));
@@ -91,6 +92,11 @@ mod tests {
             ".mcp.json",
             r#"{"mcpServers":{"x":{"command":"node","args":["./srv/x.mjs"]}}}"#,
             &["node", "srv/x.mjs"],
+        );
+        check(
+            "haft.toml",
+            "[mcp.servers.x]\ncommand = \"./srv.sh\"\nargs = [\"conf.json\"]\n",
+            &["conf.json", "srv.sh"],
         );
         check("haft.toml", "not toml [", &[]);
     }

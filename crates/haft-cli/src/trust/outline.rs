@@ -36,7 +36,12 @@ impl Outline {
             return Err(usage(lines.join("\n")));
         }
         let others = brought.others().map(|file| (file.path.clone(), file.bytes.len())).collect();
-        Ok(Outline { settings, values, servers: brought.servers()?, others })
+        let written = settings.mcp.servers.iter().filter(|(_, table)| table.is_whole());
+        let written = written.map(|(name, table)| {
+            table.server(name).map_err(|what| usage(format!("server `{name}`: {what}")))
+        });
+        let servers = brought.servers()?.into_iter().map(Ok).chain(written).collect::<anyhow::Result<_>>()?;
+        Ok(Outline { settings, values, servers, others })
     }
 
     /// For people. Nothing in it can move the cursor, hide, or look like a line of ours.
@@ -142,14 +147,15 @@ fn server(server: &McpServer) -> String {
         }
     };
     match &server.transport {
-        Transport::Stdio { command, args, env } => {
+        Transport::Stdio { command, args, env, cwd } => {
             let quoted = |arg: &String| {
                 if arg.contains(char::is_whitespace) { format!("{arg:?}") } else { arg.clone() }
             };
             let words: Vec<String> = [command].into_iter().chain(args).map(quoted).collect();
-            format!("{}: {}{}", server.name, words.join(" "), names("env", env.keys().collect()))
+            let place = cwd.as_ref().map(|cwd| format!(" (in {cwd})")).unwrap_or_default();
+            format!("{}: {}{place}{}", server.name, words.join(" "), names("env", env.keys().collect()))
         }
-        Transport::Http { url, headers, .. } => {
+        Transport::Remote { url, headers, .. } => {
             format!("{}: {url}{}", server.name, names("headers", headers.keys().collect()))
         }
     }
@@ -157,11 +163,13 @@ fn server(server: &McpServer) -> String {
 
 fn server_json(server: &McpServer) -> Value {
     match &server.transport {
-        Transport::Stdio { command, args, env } => {
-            json!({ "name": server.name, "command": command, "args": args, "env": env.keys().collect::<Vec<_>>() })
+        Transport::Stdio { command, args, env, cwd } => {
+            let env: Vec<_> = env.keys().collect();
+            json!({ "name": server.name, "command": command, "args": args, "env": env, "cwd": cwd })
         }
-        Transport::Http { url, headers, sse } => {
-            json!({ "name": server.name, "url": url, "headers": headers.keys().collect::<Vec<_>>(), "sse": sse })
+        Transport::Remote { url, headers, kind } => {
+            let headers: Vec<_> = headers.keys().collect();
+            json!({ "name": server.name, "url": url, "headers": headers, "type": kind.word() })
         }
     }
 }

@@ -12,14 +12,18 @@ mod bash; //      commands
 mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
+mod search; //    tools by what they do
 mod explain; //   decisions without calls
 mod redact; //    secrets, taken out
 mod settings; //  files and options
 mod hooks; //     programs before and after calls
 mod trust; //     what a workspace brings
 mod import; //    settings of another tool
+mod servers; //   MCP servers, from settings to calls
 mod pin; //       tools of servers that changed
+mod login; //     tokens for servers
 mod lint; //      mistakes, all at once
+mod mcp; //       clients of the protocol
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show

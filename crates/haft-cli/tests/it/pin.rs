@@ -1,4 +1,4 @@
-//! `haft pin`. Servers come later; what a session would have kept is written here by hand.
+//! `haft pin`. What a session would have kept is written here by hand; with a real server it is in `servers.rs`.
 
 use serde_json::json;
 

@@ -244,8 +244,16 @@ fn the_doctor_says_what_servers_lack() {
         "{}",
         servers()
     );
+    let told = place.haft(&["doctor", "--trust"]).out;
+    assert!(told.contains("trust    untrusted; counts this time, because of --trust\n"), "{told}");
+    assert!(told.contains("server   a: rests") && !told.contains("does not count"), "{told}");
+    let told = |flag: &[&str]| place.haft(&[&["doctor", "--json"], flag].concat()).json()["counts"].clone();
+    assert_eq!((told(&[]), told(&["--trust"])), (false.into(), true.into()));
     place.haft(&["trust", "--yes"]).expect(0, "");
-    assert!(servers().contains("server   a: listed") && servers().contains("server   b: MISSING is not set"));
+    assert!(
+        servers().contains("server   a: rests; never asked what it has\n")
+            && servers().contains("server   b: MISSING is not set")
+    );
     write(&place, "project/.mcp.json", "{");
     assert!(
         servers().contains("server   ") && servers().contains(".mcp.json: EOF while parsing"),

@@ -1,0 +1,104 @@
+//! haft as the server of others' clients: `haft mcp` on stdio and by HTTP. Each lists the tools and looks for a file.
+
+use std::{path::PathBuf, process::Command};
+
+use super::{
+    Case, Trouble,
+    stage::{Stage, path},
+};
+use crate::{kit::PYTHON, serving::Serving};
+
+pub(super) const CASES: [Case; 8] = [
+    Case { name: "Python SDK 2 on stdio", run: |stage| on_stdio(stage, Client::Python) },
+    Case { name: "Python SDK 2 by HTTP", run: |stage| by_http(stage, Client::Python) },
+    Case { name: "TypeScript SDK 1 on stdio", run: |stage| on_stdio(stage, Client::FirstScript) },
+    Case { name: "TypeScript SDK 1 by HTTP", run: |stage| by_http(stage, Client::FirstScript) },
+    Case { name: "TypeScript SDK 2 on stdio", run: |stage| on_stdio(stage, Client::SecondScript) },
+    Case { name: "TypeScript SDK 2 by HTTP", run: |stage| by_http(stage, Client::SecondScript) },
+    Case { name: "inspector on stdio", run: |stage| on_stdio(stage, Client::Inspector) },
+    Case { name: "inspector by HTTP", run: |stage| by_http(stage, Client::Inspector) },
+];
+
+/// What is looked for: the file that every workspace here has.
+const EXPECTED: &str = "notes.md";
+
+#[derive(Clone, Copy)]
+enum Client {
+    Python,
+    FirstScript,
+    SecondScript,
+    Inspector,
+}
+
+fn on_stdio(stage: &Stage, client: Client) -> Result<(), Trouble> {
+    let launcher = launcher(stage)?;
+    let mut command = client.command(stage)?;
+    match client {
+        Client::Inspector => command.arg(&launcher).args(TOOL_OF_INSPECTOR),
+        _ => command.arg("stdio").arg(&launcher),
+    };
+    stage.says(command.current_dir(stage.workspace()), EXPECTED)
+}
+
+fn by_http(stage: &Stage, client: Client) -> Result<(), Trouble> {
+    let serving = Serving::start(&mut stage.haft(&["mcp", "--listen", "127.0.0.1:0", "--no-token"]))?;
+    let mut command = client.command(stage)?;
+    match client {
+        Client::Inspector => command.args([&serving.address, "--transport", "http"]).args(TOOL_OF_INSPECTOR),
+        _ => command.args(["http", &serving.address]),
+    };
+    stage.says(&mut command, EXPECTED)
+}
+
+const TOOL_OF_INSPECTOR: [&str; 6] =
+    ["--method", "tools/call", "--tool-name", "Glob", "--tool-arg", "pattern=*.md"];
+
+impl Client {
+    /// The client, still without the server that it is for.
+    fn command(self, stage: &Stage) -> Result<Command, Trouble> {
+        let script = |package: &str, name: &str, text: &str| {
+            stage.kit.script(package, "package.json").map_err(Trouble::Skipped)?;
+            let script = stage.script(name, text)?;
+            stage.kit.node_command(&script, &[]).map_err(Trouble::Skipped)
+        };
+        match self {
+            Client::Python => {
+                let python = stage.kit.python(&PYTHON, "python").map_err(Trouble::Skipped)?;
+                let mut command = Command::new(python);
+                command.arg(stage.script("client.py", include_str!("peers/client.py"))?);
+                Ok(command)
+            }
+            Client::FirstScript => {
+                script("@modelcontextprotocol/sdk", "client_v1.mjs", include_str!("peers/client_v1.mjs"))
+            }
+            Client::SecondScript => {
+                script("@modelcontextprotocol/client", "client_v2.mjs", include_str!("peers/client_v2.mjs"))
+            }
+            Client::Inspector => {
+                let file = "clients/launcher/build/index.js";
+                let launcher =
+                    stage.kit.script("@modelcontextprotocol/inspector", file).map_err(Trouble::Skipped)?;
+                stage.kit.node_command(&launcher, &["--cli"]).map_err(Trouble::Skipped)
+            }
+        }
+    }
+}
+
+/// `haft mcp` as one word: clients start servers in ways and environments of their own.
+fn launcher(stage: &Stage) -> Result<PathBuf, Trouble> {
+    let command = stage.haft(&["mcp"]);
+    let quote = |text: &std::ffi::OsStr| format!("'{}'", text.to_string_lossy().replace('\'', r"'\''"));
+    let variables: Vec<String> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.to_string_lossy(), quote(value?))))
+        .collect();
+    let words: Vec<String> =
+        std::iter::once(command.get_program()).chain(command.get_args()).map(quote).collect();
+    let workspace = path(&stage.workspace());
+    let text =
+        format!("#!/bin/sh\ncd '{workspace}' && exec env -i {} {}\n", variables.join(" "), words.join(" "));
+    let file = stage.workspace().with_file_name("haft-mcp");
+    std::fs::write(&file, text)?;
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(file)
+}

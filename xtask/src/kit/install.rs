@@ -1,0 +1,100 @@
+//! How the kit gets to its place: by the ordinary clients of npm, Python and cargo.
+
+use std::{fs, path::Path, process::Command};
+
+use anyhow::{Context, Result};
+
+use super::{
+    Kit, has_npm, has_python,
+    packages::{BUILT, NPM, PEERS, PYTHON, PYTHON_V1, Venv},
+};
+use crate::repository::{cargo, succeeds};
+
+impl Kit {
+    /// Fetches what is not there, and names what could not be had.
+    pub(super) fn install(&self, with_peers: bool) -> Result<Vec<String>> {
+        fs::create_dir_all(self.npm()).with_context(|| format!("{} cannot be made", self.npm().display()))?;
+        self.install_npm()?;
+        let venvs: &[&Venv] =
+            if with_peers { &[&PYTHON, &PYTHON_V1, &PEERS] } else { &[&PYTHON, &PYTHON_V1] };
+        for venv in venvs {
+            self.install_python(venv)?;
+        }
+        if with_peers {
+            self.build_peers()?;
+        }
+        Ok(self.missing(venvs))
+    }
+
+    fn install_npm(&self) -> Result<()> {
+        let absent: Vec<String> =
+            self.absent_npm().iter().map(|(name, version)| format!("{name}@{version}")).collect();
+        if absent.is_empty() {
+            return Ok(());
+        }
+        let manifest = self.npm().join("package.json");
+        if !manifest.exists() {
+            fs::write(manifest, "{ \"private\": true }\n")?;
+        }
+        println!("kit: npm install {}", absent.join(" "));
+        let words = ["install", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error"];
+        try_to(Command::new("npm").args(words).args(&absent).current_dir(self.npm()));
+        Ok(())
+    }
+
+    fn install_python(&self, venv: &Venv) -> Result<()> {
+        let absent = self.absent_python(venv);
+        if absent.is_empty() {
+            return Ok(());
+        }
+        let place = self.root.join(venv.name);
+        let python = place.join("bin/python");
+        if !python.exists() && !try_to(Command::new("python3").args(["-m", "venv"]).arg(&place)) {
+            return Ok(());
+        }
+        let wanted: Vec<String> = absent.iter().map(|(name, version)| format!("{name}=={version}")).collect();
+        println!("kit: pip install {} (into {})", wanted.join(" "), venv.name);
+        let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        try_to(Command::new(python).args(words).args(wanted));
+        Ok(())
+    }
+
+    fn build_peers(&self) -> Result<()> {
+        for (name, version) in BUILT {
+            if self.built(name).is_err() {
+                let words =
+                    ["install", "--locked", "--no-default-features", "--version", version, name, "--root"];
+                try_to(cargo(&words).arg(self.root.join("cargo")));
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self, venvs: &[&Venv]) -> Vec<String> {
+        let npm = self.absent_npm().into_iter().map(|(name, version)| format!("{name} {version} (npm)"));
+        let python = venvs.iter().flat_map(|venv| {
+            self.absent_python(venv)
+                .into_iter()
+                .map(|(name, version)| format!("{name} {version} ({})", venv.name))
+        });
+        npm.chain(python).collect()
+    }
+
+    fn absent_npm(&self) -> Vec<(&'static str, &'static str)> {
+        NPM.into_iter().filter(|(name, version)| !has_npm(&self.root, name, version)).collect()
+    }
+
+    fn absent_python(&self, venv: &Venv) -> Vec<(&'static str, &'static str)> {
+        let is_absent = |(name, version): &(&str, &str)| !has_python(&self.root, venv, name, version);
+        venv.packages.iter().copied().filter(is_absent).collect()
+    }
+}
+
+/// Runs it in sight of the person. One that is not installed at all is no more than one that failed.
+fn try_to(command: &mut Command) -> bool {
+    succeeds(command).unwrap_or_else(|err| {
+        let program = Path::new(command.get_program()).display();
+        eprintln!("kit: {program} cannot be run: {err:#}");
+        false
+    })
+}

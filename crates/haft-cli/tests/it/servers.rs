@@ -44,6 +44,12 @@ fn starts(place: &Place) -> usize {
     fs::read_to_string(place.path("project/starts")).unwrap_or_default().lines().count()
 }
 
+/// How many servers a search has read, and kept.
+fn readings(place: &Place) -> usize {
+    let kept = fs::read_dir(place.path("state/haft/servers")).unwrap().flatten();
+    kept.filter(|file| file.path().extension().is_some_and(|extension| extension == "index")).count()
+}
+
 /// How many processes run in a place.
 fn running(place: &Place) -> usize {
     let here = place.path("project").canonicalize().unwrap();
@@ -63,6 +69,11 @@ fn a_server_is_asked_what_it_has_once_and_started_for_calls_alone() {
         place.haft(arguments);
     }
     assert_eq!(starts(&place), 1, "what was kept is enough");
+    for _ in ["read", "recalled"] {
+        let found = place.haft(&["search", "add a note"]).expect(0, "").out;
+        assert!(found.contains("mcp__notes__add"), "{found}");
+        assert_eq!(readings(&place), 1);
+    }
     let ran = place.haft(&[&ADD[..], &["--allow", "mcp__notes"]].concat()).expect(0, "");
     assert_eq!((ran.out.as_str(), starts(&place)), ("noted: buy milk\n", 2));
     place.haft(&["tools", "--refresh"]).expect(0, "");
@@ -129,6 +140,21 @@ fn servers_of_the_users_settings_need_no_workspace_and_one_that_fails_hides_nobo
     assert_eq!(names, ["gone", "notes", "poor"]);
     assert_eq!((&told["servers"][1]["tools"], &told["servers"][1]["era"]), (&2.into(), &"legacy".into()));
     assert!(told["servers"][0]["failure"]["why"].as_str().unwrap().contains("/nowhere/srv"), "{told}");
+}
+
+#[test]
+fn a_server_in_a_sandbox_answers_and_changes_nothing() {
+    for (sandbox, written) in [("false", 1), ("true", 0)] {
+        let place = untrusted("{}");
+        fs::remove_file(place.path("project/.mcp.json")).unwrap();
+        fs::create_dir_all(place.path("config/haft")).unwrap();
+        let settings = format!(
+            "[mcp.servers.notes]\ncommand = \"/bin/bash\"\nargs = [\"srv.sh\"]\nsandbox = {sandbox}\n"
+        );
+        fs::write(place.path("config/haft/haft.toml"), settings).unwrap();
+        let ran = place.haft(&[&ADD[..], &["--allow", "mcp__notes"]].concat()).expect(0, "");
+        assert_eq!((ran.out.as_str(), starts(&place)), ("noted: buy milk\n", written), "sandbox = {sandbox}");
+    }
 }
 
 /// Before it answers, it writes down what it was asked.

@@ -14,7 +14,7 @@ use super::{
     Problem, ProblemKind, Source,
     entry::Definition,
     names,
-    search::{Document, Part, Stems, Weights},
+    search::{Document, Part, Readings, Stems, Weights},
     select::problem,
 };
 
@@ -25,6 +25,7 @@ pub(super) struct Contents {
     pub(super) definitions: Vec<Arc<Definition>>,
     pub(super) problems: Vec<Problem>,
     part: OnceLock<Arc<Part>>,
+    readings: Option<Arc<dyn Readings>>,
 }
 
 impl Contents {
@@ -55,14 +56,18 @@ impl Contents {
                 false
             }
         });
-        Contents { version, definitions, problems, part: OnceLock::new() }
+        Contents { version, definitions, problems, part: OnceLock::new(), readings: source.readings() }
     }
 
     /// What a search knows of the tools. `stems` is shared by those who read many.
     pub(super) fn part(&self, stems: &mut Stems) -> Arc<Part> {
         let read = || {
             let documents: Vec<_> = self.definitions.iter().map(|tool| Document::from(&**tool)).collect();
-            Arc::new(Part::read(&documents, stems, &Weights::default()))
+            let weights = Weights::default();
+            Arc::new(match &self.readings {
+                Some(readings) => Part::recall(&documents, stems, &weights, &**readings),
+                None => Part::read(&documents, stems, &weights),
+            })
         };
         Arc::clone(self.part.get_or_init(read))
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_tool::SharedTool;
 
-use super::{Filter, Source, mangle};
+use super::{Filter, Source, mangle, search::Readings};
 
 /// A source without the tools that a [`Filter`] leaves out.
 ///
@@ -74,6 +74,9 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
     fn problem(&self) -> Option<String> {
         (**self).problem()
+    }
+    fn readings(&self) -> Option<Arc<dyn Readings>> {
+        (**self).readings()
     }
     fn get(&self, name: &str) -> Option<SharedTool> {
         (**self).get(name)

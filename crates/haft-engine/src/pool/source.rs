@@ -11,6 +11,8 @@ use std::{
 
 use haft_tool::SharedTool;
 
+use super::search::Readings;
+
 /// A place that tools come from.
 ///
 /// It is asked at the top of every turn, so no method may block or do I/O: a source that lives elsewhere keeps a copy
@@ -34,6 +36,11 @@ pub trait Source: Send + Sync {
     /// Why it has less than it might: a server that cannot be reached. It stands among the problems of the pool, and must
     /// change no later than [`version`](Source::version).
     fn problem(&self) -> Option<String> {
+        None
+    }
+
+    /// Where what a search reads of these tools is kept for the next process. Without it, they are read again.
+    fn readings(&self) -> Option<Arc<dyn Readings>> {
         None
     }
 

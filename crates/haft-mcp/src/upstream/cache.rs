@@ -12,6 +12,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use haft_engine::pool::search::Readings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -71,15 +72,7 @@ impl Cache {
 
     /// What is kept, if it is whole and ours.
     pub(super) fn read(&self) -> Option<Kept> {
-        let file = File::open(&self.path).ok()?;
-        let metadata = file.metadata().ok()?;
-        // Whoever else could write it could show a model what they like.
-        if !metadata.is_file() || metadata.mode() & 0o022 != 0 || metadata.len() > MOST_BYTES {
-            return None;
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-        let whole: InFile<Kept> = serde_json::from_slice(&bytes).ok()?;
+        let whole: InFile<Kept> = serde_json::from_slice(&read(&self.path)?).ok()?;
         (whole.form == FORM && whole.key == self.key).then_some(whole.kept)
     }
 
@@ -90,15 +83,54 @@ impl Cache {
         if bytes.len() as u64 > MOST_BYTES {
             return Err(io::Error::other("it is too much to be kept"));
         }
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        // 0600 from the first moment on.
-        let mut staged = tempfile::Builder::new().prefix(".partial-").tempfile_in(directory)?;
-        staged.write_all(&bytes)?;
-        staged.persist(&self.path).map_err(|err| err.error)?;
-        thin_out(directory);
+        replace(&self.path, &bytes)?;
+        thin_out(self.path.parent().unwrap_or(Path::new("/")));
         Ok(())
     }
+
+    /// What a search read of the definitions, beside them.
+    fn reading(&self) -> PathBuf {
+        self.path.with_extension(READING)
+    }
+}
+
+/// The end of the names of files with what a search read.
+const READING: &str = "index";
+
+impl Readings for Cache {
+    fn recall(&self) -> Option<Vec<u8>> {
+        read(&self.reading())
+    }
+
+    fn keep(&self, reading: &[u8]) {
+        // What cannot be kept is read again next time. Without the definitions, it would be of no use.
+        if self.path.exists() && reading.len() as u64 <= MOST_BYTES {
+            let _ = replace(&self.reading(), reading);
+        }
+    }
+}
+
+/// A file of ours, whole.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    // Whoever else could write it could show a model what they like.
+    if !metadata.is_file() || metadata.mode() & 0o022 != 0 || metadata.len() > MOST_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// In one step, 0600 from the first moment on.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut staged = tempfile::Builder::new().prefix(".partial-").tempfile_in(directory)?;
+    staged.write_all(bytes)?;
+    staged.persist(path).map_err(|err| err.error)?;
+    Ok(())
 }
 
 /// Seconds since 1970.
@@ -142,6 +174,7 @@ fn thin_out(directory: &Path) {
     by_age.sort();
     for (_, path) in by_age.into_iter().take(too_many + 1) {
         // Somebody else may have been faster; it is gone then, too.
+        let _ = fs::remove_file(path.with_extension(READING));
         let _ = fs::remove_file(path);
     }
 }
@@ -210,6 +243,26 @@ mod tests {
         assert!(cache.read().is_some());
         fs::set_permissions(&cache.path, PermissionsExt::from_mode(0o666)).expect("changed");
         assert_eq!(cache.read(), None, "anybody could have written it");
+    }
+
+    #[test]
+    fn what_a_search_read_is_kept_beside_the_definitions_and_goes_with_them() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let cache = Cache::of(&stdio("s", "x", &[]), directory.path()).expect("a place");
+        cache.keep(b"read");
+        assert_eq!(cache.recall(), None, "there are no definitions");
+        cache.write("s", &kept("says")).expect("written");
+        cache.keep(b"read");
+        assert_eq!(cache.recall().as_deref(), Some(&b"read"[..]));
+        assert_eq!(fs::metadata(cache.reading()).expect("a file").permissions().mode() & 0o777, 0o600);
+        let old = UNIX_EPOCH + std::time::Duration::from_secs(1);
+        File::open(&cache.path).expect("a file").set_modified(old).expect("older");
+        for number in 0..=MOST_FILES {
+            fs::write(directory.path().join(format!("{number}.json")), "{}").expect("written");
+        }
+        let other = Cache::of(&stdio("t", "x", &[]), directory.path()).expect("a place");
+        other.write("t", &kept("says")).expect("written");
+        assert_eq!((cache.read(), cache.recall()), (None, None));
     }
 
     #[test]

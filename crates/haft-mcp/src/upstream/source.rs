@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_engine::pool::{Source, is_like};
+use haft_engine::pool::{Source, is_like, search::Readings};
 use haft_tool::SharedTool;
 use serde_json::{Map, Value};
 
@@ -75,6 +75,12 @@ impl Source for ToolsOf {
     /// Tools that are known say themselves why they are not there.
     fn problem(&self) -> Option<String> {
         self.upstream.absence().filter(|_| !self.upstream.is_known())
+    }
+
+    /// Beside the definitions, unless they are for one caller's eyes.
+    fn readings(&self) -> Option<Arc<dyn Readings>> {
+        let cache = self.upstream.cache.clone().filter(|_| !self.upstream.known().is_private)?;
+        Some(Arc::new(cache))
     }
 }
 

@@ -75,7 +75,9 @@ fn launch(program: &Program<'_>) -> io::Result<Launch> {
     launch.set = program.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
     launch.grace = GRACE;
     if program.sandboxed {
-        launch.fence = confined(&Confinement::at(program.cwd)).map_err(io::Error::other)?;
+        // Who wants a sandbox does not want half of one.
+        let whole = Confinement { required: true, ..Confinement::at(program.cwd) };
+        launch.fence = confined(&whole).map_err(io::Error::other)?;
     }
     Ok(launch)
 }

@@ -14,6 +14,7 @@ mod weights; //   every number of the ranking
 mod words; //     which words does a text have?
 mod document; //  what is said of a tool, and where
 mod part; //      what do the tools of one source say?
+mod reading; //   what was read, for the next process
 mod postings; //  which tools have a word?
 mod synonyms; //  which words are used for one another?
 mod spelling; //  which known word was meant by an unknown one?
@@ -23,6 +24,7 @@ mod choice; //    which tools are the answer?
 mod usage; //     which tools were called here before?
 
 pub use document::Document;
+pub use reading::Readings;
 pub use usage::{MemoryUsage, Usage};
 pub use weights::{Field, Weights};
 pub(super) use {part::Part, postings::Placed, words::Stems};

@@ -13,6 +13,7 @@ use std::{
 
 use super::{
     Document, Weights,
+    reading::{self, Readings},
     weights::{DESCRIPTION, FIELDS, NAME},
     words::{StemKey, Stems, letters},
 };
@@ -38,8 +39,11 @@ pub(in crate::pool) struct Part {
 pub(super) struct Known {
     pub(super) name: Box<str>,
     /// The words of its name, each once.
-    pub(super) words: Box<[u32]>,
+    pub(super) words: ToolWords,
 }
+
+/// The words of a tool's name, by their stems.
+pub(super) type ToolWords = Box<[u32]>;
 
 /// That a tool has a word.
 #[derive(Clone, Copy)]
@@ -51,11 +55,26 @@ pub(super) struct Said {
 }
 
 impl Part {
+    /// Recalls tools that were read before, or reads them and keeps that.
+    pub(in crate::pool) fn recall(
+        documents: &[Document<'_>],
+        stems: &mut Stems,
+        weights: &Weights,
+        readings: &dyn Readings,
+    ) -> Part {
+        let kept = readings.recall().and_then(|bytes| reading::understood(&bytes, documents, weights));
+        kept.unwrap_or_else(|| {
+            let part = Part::read(documents, stems, weights);
+            readings.keep(&reading::written(&part, documents, weights));
+            part
+        })
+    }
+
     /// Reads tools, all of the same server or all of none.
     pub(in crate::pool) fn read(documents: &[Document<'_>], stems: &mut Stems, weights: &Weights) -> Part {
         let texts: Vec<Texts> = documents.iter().map(|document| Texts::read(document, stems)).collect();
-        let server = documents.first().and_then(|document| document.server).map(letters);
-        let damped = if server.is_some() { boilerplate(&texts, weights) } else { Vec::new() };
+        let is_server = documents.first().is_some_and(|document| document.server.is_some());
+        let damped = if is_server { boilerplate(&texts, weights) } else { Vec::new() };
         let mut own = Numbers::default();
         let mut said = Vec::new();
         for (tool, texts) in (0..).zip(&texts) {
@@ -65,16 +84,27 @@ impl Part {
             }
         }
         said.sort_by_key(|said| said.stem); // stable
-        let tools = documents.iter().zip(&texts).map(|(document, texts)| Known {
-            name: document.name.into(),
-            words: texts.fields[NAME].iter().map(|(stem, _)| own.number(*stem)).collect(),
-        });
-        let tools = tools.collect();
-        let stems = own.stems.iter().map(|&stem| (StemKey::of(stems.text(stem)), stems.text(stem).into()));
+        let words = texts
+            .iter()
+            .map(|texts| texts.fields[NAME].iter().map(|(stem, _)| own.number(*stem)).collect())
+            .collect();
+        let stems = own.stems.iter().map(|&stem| stems.text(stem).into()).collect();
+        Part::of(documents, words, stems, said)
+    }
+
+    /// The part of these tools, of which this was read: the words of each name, all stems, and what they say.
+    pub(super) fn of(
+        documents: &[Document<'_>],
+        words: Vec<ToolWords>,
+        stems: Vec<Box<str>>,
+        said: Vec<Said>,
+    ) -> Part {
+        let known =
+            |(document, words): (&Document<'_>, ToolWords)| Known { name: document.name.into(), words };
         let mut part = Part {
-            tools,
-            server,
-            stems: stems.collect(),
+            tools: documents.iter().zip(words).map(known).collect(),
+            server: documents.first().and_then(|document| document.server).map(letters),
+            stems: stems.into_iter().map(|stem| (StemKey::of(&stem), stem)).collect(),
             said,
             letters: String::new(),
             ends: Vec::new(),

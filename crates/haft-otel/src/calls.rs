@@ -132,19 +132,21 @@ impl TurnSpans {
     }
 
     fn queued(&self, call: &CallId, tool: &str) {
-        let span = self.call_span(call, tool);
+        let span = self.call_span(call, tool, true);
         let (tool, arrived) = (tool.to_owned(), Instant::now());
         self.lock().calls.insert(call.clone(), OpenCall { span, tool, arrived, started: None });
     }
 
-    fn call_span(&self, call: &CallId, tool: &str) -> BoxedSpan {
+    /// Names of spans are few: one that a model made up is an attribute alone.
+    fn call_span(&self, call: &CallId, tool: &str, is_known: bool) -> BoxedSpan {
         let tool = words::name(tool);
+        let name = if is_known { format!("{} {tool}", words::EXECUTE_TOOL) } else { words::EXECUTE_TOOL.into() };
         let attributes = vec![
             KeyValue::new(words::OPERATION, words::EXECUTE_TOOL),
-            KeyValue::new(words::TOOL, tool.clone()),
+            KeyValue::new(words::TOOL, tool),
             KeyValue::new(words::CALL_ID, words::name(call.as_str())),
         ];
-        self.inner.span(format!("{} {tool}", words::EXECUTE_TOOL), attributes, &self.context)
+        self.inner.span(name, attributes, &self.context)
     }
 
     /// Something happened to a call that is open.
@@ -185,7 +187,7 @@ impl TurnSpans {
         });
     }
 
-    /// A call that was never understood has no span yet, and its name is the model's own.
+    /// A call that was never understood has no span yet, and its name may be the model's own.
     fn finished(&self, result: &ToolResult) {
         let open = self.lock().calls.remove(&result.call);
         let (mut span, tool, times) = match open {
@@ -195,7 +197,9 @@ impl TurnSpans {
             }
             None => {
                 let none = Times { whole: Duration::ZERO, queue: Duration::ZERO, decision: None, run: None };
-                (self.call_span(&result.call, &result.tool), words::OTHER.to_owned(), none)
+                let is_known = is_known(result);
+                let tool = if is_known { &*result.tool } else { words::OTHER };
+                (self.call_span(&result.call, &result.tool, is_known), tool.to_owned(), none)
             }
         };
         span.set_attributes(facts(result, times));
@@ -208,6 +212,12 @@ impl TurnSpans {
         let is_whole = result.meta.truncated.is_none();
         self.lock().finished.insert(result.call.clone(), (tool, is_whole));
     }
+}
+
+/// Whether there is such a tool, by what became of a call that was not understood.
+fn is_known(result: &ToolResult) -> bool {
+    let kind = result.fault.map(|fault| fault.kind);
+    matches!(kind, Some(FaultKind::InvalidInput | FaultKind::RejectedInput | FaultKind::Internal))
 }
 
 impl OpenCall {
@@ -238,6 +248,9 @@ fn facts(result: &ToolResult, times: Times) -> Vec<KeyValue> {
     }
     facts.extend(times.decision.map(|took| KeyValue::new(words::DECISION_SECONDS, took.as_secs_f64())));
     facts.extend(times.run.map(|took| KeyValue::new(words::RUN_SECONDS, took.as_secs_f64())));
+    if times.run.is_some() && words::is_of_server(&result.meta.source) {
+        facts.push(KeyValue::new(words::METHOD, "tools/call"));
+    }
     facts.extend(shortened(result));
     facts
 }

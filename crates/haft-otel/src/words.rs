@@ -13,6 +13,8 @@ pub(crate) const TOOL_TYPE: &str = "gen_ai.tool.type";
 pub(crate) const CALL_ID: &str = "gen_ai.tool.call.id";
 pub(crate) const ARGUMENTS: &str = "gen_ai.tool.call.arguments";
 pub(crate) const RESULT: &str = "gen_ai.tool.call.result";
+/// A call of a server's tool is a request of MCP as well: the conventions want its name on the same span.
+pub(crate) const METHOD: &str = "mcp.method.name";
 pub(crate) const ERROR_TYPE: &str = "error.type";
 
 pub(crate) const SOURCE: &str = "haft.tool.source";
@@ -78,7 +80,12 @@ pub(crate) fn content(text: &str) -> String {
 
 /// How the conventions sort tools: what is done here, and what somebody else does for us.
 pub(crate) fn tool_type(source: &str) -> &'static str {
-    if source.starts_with("mcp:") { "extension" } else { "function" }
+    if is_of_server(source) { "extension" } else { "function" }
+}
+
+/// Whether a tool comes from a server: `mcp:github`.
+pub(crate) fn is_of_server(source: &str) -> bool {
+    source.starts_with("mcp:")
 }
 
 #[cfg(test)]

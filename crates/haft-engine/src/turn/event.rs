@@ -201,3 +201,20 @@ impl EventStream {
         event
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, SessionOptions};
+
+    #[test]
+    fn where_nobody_listens_no_event_is_made() {
+        let engine = Engine::builder().build().expect("an engine without tools");
+        let session = engine.session(SessionOptions::at(std::env::temp_dir())).expect("a session");
+        let events = Events::of(&session);
+        assert!(events.0.is_none() && !events.are_watched());
+        events.send(|| unreachable!("nobody listens"));
+        events.ended(&[]);
+        assert_eq!(events.traceparent(&"a".into()), None);
+    }
+}

@@ -82,7 +82,7 @@ impl House {
         let engine = builder.build().expect("an engine");
         let session = SessionOptions { rules: self.rules, ..SessionOptions::at(self.workspace.root()) };
         let (only, version) = (self.only, "1.2.3".to_owned());
-        let door = Door::new(DoorOptions { engine, session, upstreams: Some(upstreams), only, version });
+        let door = Door::new(DoorOptions { engine, session, upstreams: Some(upstreams), only, version, observer: None });
         Open { door, _workspace: Arc::new(self.workspace) }
     }
 }

@@ -3,13 +3,13 @@
 //! What a line says of a call is what can be said to anybody: which, what became of it, how long it took. No input and no
 //! result is ever in it.
 
-use std::{io, time::Duration};
+use std::io;
 
 use haft_engine::{
     result::ToolResult,
     turn::{Event, Observer, TurnObserver},
 };
-use haft_tool::{FaultKind, SessionFacts, SessionId};
+use haft_tool::{CallId, FaultKind, SessionFacts, SessionId};
 use tracing::{Level, debug, enabled, error, info, warn};
 use tracing_subscriber::{
     Layer, Registry,
@@ -51,23 +51,23 @@ impl TurnObserver for TurnLog {
         let session = self.0.as_str();
         match event {
             Event::Queued { call, tool, .. } => {
-                debug!(target: "haft::call", session, %call, tool = words::name(tool), "queued");
+                debug!(target: "haft::call", session, call = id(call), tool = words::name(tool), "queued");
             }
             Event::Started { call, tool, decision, .. } => {
                 let rule = decision.trace.rule().map(|(rule, _)| rule);
-                debug!(target: "haft::call", session, %call, tool, verdict = %decision.verdict, rule, "started");
+                debug!(target: "haft::call", session, call = id(call), tool, verdict = %decision.verdict, rule, "started");
             }
             Event::Refused { call, tool, decision } => {
                 let (rule, by) = (decision.trace.rule().map(|(rule, _)| rule), decision.refusal);
                 let by = by.map(|by| words::word(&by));
-                info!(target: "haft::call", session, %call, tool, by, rule, "refused");
+                info!(target: "haft::call", session, call = id(call), tool, by, rule, "refused");
             }
             Event::HookSaid { call, said } => {
-                debug!(target: "haft::call", session, %call, hook = words::name(&said.by), at = said.at, "hook");
+                debug!(target: "haft::call", session, call = id(call), hook = words::name(&said.by), at = said.at, "hook");
             }
             Event::Retrying { call, attempt, delay, .. } => {
                 let delay_ms = delay.as_millis();
-                warn!(target: "haft::call", session, %call, attempt, delay_ms, "retrying");
+                warn!(target: "haft::call", session, call = id(call), attempt, delay_ms, "retrying");
             }
             Event::TaskStarted { id, .. } => {
                 debug!(target: "haft::call", session, task = words::name(id), "goes on");
@@ -83,19 +83,23 @@ impl TurnObserver for TurnLog {
     }
 }
 
+/// As text, so that it is written with quotes: a model's id may have line ends in it.
+fn id(call: &CallId) -> String {
+    words::name(call.as_str())
+}
+
 fn finished(session: &str, result: &ToolResult) {
-    let call = words::name(result.call.as_str());
+    let call = id(&result.call);
     let tool = words::name(result.meta.tool.as_deref().unwrap_or(&result.tool));
-    let ms = |micros: u64| Duration::from_micros(micros).as_secs_f64() * 1000.0;
-    let (queued_ms, ms) = (ms(result.meta.queued_us), ms(result.meta.duration_us));
+    let (queued_us, us) = (result.meta.queued_us, result.meta.duration_us);
     let spilled = result.meta.truncated.is_some();
     match result.fault.map(|fault| fault.kind) {
-        None => info!(target: "haft::call", session, call, tool, queued_ms, ms, spilled, "done"),
+        None => info!(target: "haft::call", session, call, tool, queued_us, us, spilled, "done"),
         Some(kind @ FaultKind::Internal) => {
-            error!(target: "haft::call", session, call, tool, queued_ms, ms, fault = words::word(&kind), "failed");
+            error!(target: "haft::call", session, call, tool, queued_us, us, fault = words::word(&kind), "failed");
         }
         Some(kind) => {
-            warn!(target: "haft::call", session, call, tool, queued_ms, ms, fault = words::word(&kind), "failed");
+            warn!(target: "haft::call", session, call, tool, queued_us, us, fault = words::word(&kind), "failed");
         }
     }
 }

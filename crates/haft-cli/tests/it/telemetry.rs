@@ -47,8 +47,31 @@ fn a_call_is_a_span_and_the_answer_is_as_ever() {
     assert_eq!(got.resource["service.name"], "ours");
     assert!(got.heads.iter().all(|head| head.contains("x-key: abc123def456")), "{:?}", got.heads);
     let session = got.facts("turn")["gen_ai.conversation.id"].clone();
-    insta::assert_snapshot!(got.tree().replace(&session, "SESSION"), @"");
-    insta::assert_snapshot!(got.series().join("\n"), @"");
+    insta::assert_snapshot!(got.tree().replace(&session, "SESSION"), @r"
+    turn
+      gen_ai.conversation.id = SESSION
+      haft.channel = cli
+      haft.turn.calls = 1
+      haft.turn.failed_calls = 0
+      execute_tool Read
+        gen_ai.operation.name = execute_tool
+        gen_ai.tool.call.id = call_1
+        gen_ai.tool.name = Read
+        gen_ai.tool.type = function
+        haft.attempts = 1
+        haft.decision.duration = …
+        haft.queue.duration = …
+        haft.result.size = …
+        haft.run.duration = …
+        haft.tool.source = builtin
+        * haft.decision: haft.decision.class = read_only, haft.decision.verdict = allow
+    ");
+    insta::assert_snapshot!(got.series().join("\n"), @r"
+    gen_ai.execute_tool.duration [s] {gen_ai.operation.name=execute_tool, gen_ai.tool.name=Read, gen_ai.tool.type=function} 1 values
+    haft.tool.queue.duration [s] {gen_ai.tool.name=Read} 1 values
+    haft.tool.result.size [By] {gen_ai.tool.name=Read} 1 values
+    haft.tool.run.duration [s] {gen_ai.operation.name=execute_tool, gen_ai.tool.name=Read, gen_ai.tool.type=function} 1 values
+    ");
 }
 
 #[test]
@@ -94,10 +117,52 @@ fn a_request_at_the_door_is_a_span_from_its_client_to_the_server_behind() {
     let expected = format!("00-{}-{}-01", hex(&call.trace_id), hex(&call.span_id));
     assert!(seen.contains(&expected), "{seen}");
     let session = got.facts("turn")["gen_ai.conversation.id"].clone();
-    insta::assert_snapshot!(got.tree().replace(&session, "SESSION"), @"");
+    insta::assert_snapshot!(got.tree().replace(&session, "SESSION"), @r"
+    server: initialize
+      gen_ai.conversation.id = SESSION
+      jsonrpc.request.id = 1
+      mcp.method.name = initialize
+      network.transport = pipe
+    server: no/such (error)
+      error.type = -32601
+      gen_ai.conversation.id = SESSION
+      jsonrpc.request.id = 3
+      mcp.method.name = no/such
+      network.transport = pipe
+      rpc.response.status_code = -32601
+    server: tools/call mcp__up__greet
+      gen_ai.conversation.id = SESSION
+      gen_ai.operation.name = execute_tool
+      gen_ai.tool.name = mcp__up__greet
+      jsonrpc.request.id = 2
+      mcp.method.name = tools/call
+      network.transport = pipe
+      turn
+        gen_ai.conversation.id = SESSION
+        haft.channel = mcp
+        haft.turn.calls = 1
+        haft.turn.failed_calls = 0
+        execute_tool mcp__up__greet
+          gen_ai.operation.name = execute_tool
+          gen_ai.tool.call.id = mcp-1
+          gen_ai.tool.name = mcp__up__greet
+          gen_ai.tool.type = extension
+          haft.attempts = 1
+          haft.decision.duration = …
+          haft.queue.duration = …
+          haft.result.size = …
+          haft.run.duration = …
+          haft.tool.source = mcp:up
+          mcp.method.name = tools/call
+          * haft.decision: haft.decision.class = write, haft.decision.layer = global, haft.decision.origin = command line, haft.decision.rule = mcp__up, haft.decision.verdict = allow
+    ");
     let series: Vec<String> =
         got.series().into_iter().filter(|series| series.starts_with("mcp.")).collect();
-    insta::assert_snapshot!(series.join("\n"), @"");
+    insta::assert_snapshot!(series.join("\n"), @r"
+    mcp.server.operation.duration [s] {error.type=-32601, mcp.method.name=_OTHER, network.transport=pipe} 1 values
+    mcp.server.operation.duration [s] {gen_ai.tool.name=mcp__up__greet, mcp.method.name=tools/call, network.transport=pipe} 1 values
+    mcp.server.operation.duration [s] {mcp.method.name=initialize, network.transport=pipe} 1 values
+    ");
 }
 
 #[test]
@@ -189,7 +254,7 @@ fn logs_are_lines_on_stderr_for_those_who_ask() {
     let starts = ["call: queued", "call: started", "call: done", "turn: turn ended"];
     assert_eq!(words.len(), starts.len(), "{ran:?}");
     assert!(words.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{words:?}");
-    assert!(!ran.err.contains("one") && !ran.err.contains("a.txt"), "no content: {ran:?}");
+    assert!(!ran.err.contains("two") && !ran.err.contains("a.txt"), "no content: {ran:?}");
 
     let only_results = run(place.command(&READ), &[("HAFT_LOG", "info")], "");
     assert_eq!(only_results.err.lines().count(), 1, "{only_results:?}");

@@ -143,13 +143,13 @@ impl Got {
         attributes(&self.span(span).attributes)
     }
 
-    /// All spans as a tree, in the order in which they began.
+    /// All spans as a tree: the first ones by name, those below in the order in which they began.
     pub(crate) fn tree(&self) -> String {
         let mut tree = String::new();
         let is_root = |span: &&Span| !self.spans.iter().any(|other| other.span_id == span.parent_span_id);
-        for root in self.spans.iter().filter(is_root) {
-            self.draw(root, 0, &mut tree);
-        }
+        let mut roots: Vec<&Span> = self.spans.iter().filter(is_root).collect();
+        roots.sort_by_key(|span| &span.name);
+        roots.into_iter().for_each(|root| self.draw(root, 0, &mut tree));
         tree
     }
 

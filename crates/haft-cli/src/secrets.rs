@@ -14,7 +14,8 @@ pub(crate) fn redactor(settings: &Secrets) -> Redactor {
     };
     let builder = Redactor::builder().names(settings.names.iter().cloned()).variables(variables());
     let meant = variables().filter(|(name, _)| settings.values_from.contains(name));
-    let keys = variables().filter(|(name, _)| is_of_collector(name)).flat_map(|(_, headers)| values(&headers));
+    let keys =
+        variables().filter(|(name, _)| is_of_collector(name)).flat_map(|(_, headers)| values(&headers));
     let all = meant.map(|(_, value)| value).chain(tokens().secrets()).chain(keys);
     all.fold(builder, haft_redact::Builder::secret).build()
 }

@@ -76,18 +76,8 @@ impl Setup {
         let servers = servers(&settings, terminal.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
-        let mut setup = Setup {
-            options,
-            place,
-            talk,
-            mode,
-            settings,
-            servers,
-            telemetry,
-            terminal,
-            usage,
-            confinement,
-        };
+        let mut setup =
+            Setup { options, place, talk, mode, settings, servers, telemetry, terminal, usage, confinement };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
         }

@@ -35,8 +35,7 @@ impl Telemetry {
 impl Telemetry {
     /// Lets whoever was asked for hear of calls.
     pub(crate) fn observe(&self, builder: EngineBuilder, talk: Talk) -> EngineBuilder {
-        let builder =
-            if self.is_logged { builder.observer(haft_otel::logs::LogObserver) } else { builder };
+        let builder = if self.is_logged { builder.observer(haft_otel::logs::LogObserver) } else { builder };
         match self.exported(talk) {
             Some(exported) => builder.observer(exported.observer().with_parent(parent)),
             None => builder,

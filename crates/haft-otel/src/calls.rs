@@ -82,8 +82,7 @@ impl Inner {
     }
 
     fn span(&self, name: String, attributes: Vec<KeyValue>, parent: &Context) -> BoxedSpan {
-        let builder =
-            SpanBuilder::from_name(name).with_kind(SpanKind::Internal).with_attributes(attributes);
+        let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal).with_attributes(attributes);
         self.tracer.build_with_context(builder, parent)
     }
 }
@@ -140,7 +139,8 @@ impl TurnSpans {
     /// Names of spans are few: one that a model made up is an attribute alone.
     fn call_span(&self, call: &CallId, tool: &str, is_known: bool) -> BoxedSpan {
         let tool = words::name(tool);
-        let name = if is_known { format!("{} {tool}", words::EXECUTE_TOOL) } else { words::EXECUTE_TOOL.into() };
+        let name =
+            if is_known { format!("{} {tool}", words::EXECUTE_TOOL) } else { words::EXECUTE_TOOL.into() };
         let attributes = vec![
             KeyValue::new(words::OPERATION, words::EXECUTE_TOOL),
             KeyValue::new(words::TOOL, tool),
@@ -196,10 +196,9 @@ impl TurnSpans {
                 (open.span, open.tool, times)
             }
             None => {
-                let none = Times { whole: Duration::ZERO, queue: Duration::ZERO, decision: None, run: None };
                 let is_known = is_known(result);
                 let tool = if is_known { &*result.tool } else { words::OTHER };
-                (self.call_span(&result.call, &result.tool, is_known), tool.to_owned(), none)
+                (self.call_span(&result.call, &result.tool, is_known), tool.to_owned(), Times::default())
             }
         };
         span.set_attributes(facts(result, times));
@@ -229,7 +228,7 @@ impl OpenCall {
         let decided = self.started.map_or(whole, until);
         Times {
             whole,
-            queue,
+            queue: Some(queue),
             decision: Some(decided.saturating_sub(queue)),
             run: self.started.map(|started| started.elapsed()),
         }
@@ -239,13 +238,13 @@ impl OpenCall {
 fn facts(result: &ToolResult, times: Times) -> Vec<KeyValue> {
     let mut facts = vec![
         KeyValue::new(words::TOOL_TYPE, words::tool_type(&result.meta.source)),
-        KeyValue::new(words::QUEUE_SECONDS, times.queue.as_secs_f64()),
         KeyValue::new(words::ATTEMPTS, i64::from(result.meta.attempts)),
         KeyValue::new(words::RESULT_BYTES, bytes(size(result))),
     ];
     if !result.meta.source.is_empty() {
         facts.push(KeyValue::new(words::SOURCE, words::name(&result.meta.source)));
     }
+    facts.extend(times.queue.map(|took| KeyValue::new(words::QUEUE_SECONDS, took.as_secs_f64())));
     facts.extend(times.decision.map(|took| KeyValue::new(words::DECISION_SECONDS, took.as_secs_f64())));
     facts.extend(times.run.map(|took| KeyValue::new(words::RUN_SECONDS, took.as_secs_f64())));
     if times.run.is_some() && words::is_of_server(&result.meta.source) {

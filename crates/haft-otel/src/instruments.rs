@@ -36,12 +36,12 @@ pub(crate) struct Instruments {
 }
 
 /// How long a call took, and for what.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Times {
     /// From its arrival to its result.
     pub(crate) whole: Duration,
-    /// While it waited for others.
-    pub(crate) queue: Duration,
+    /// While it waited for others, if it was understood.
+    pub(crate) queue: Option<Duration>,
     /// While rules, hooks and people were asked.
     pub(crate) decision: Option<Duration>,
     /// While it ran, if it did.
@@ -97,7 +97,9 @@ impl Instruments {
             attributes.push(KeyValue::new(words::ERROR_TYPE, words::word(&fault.kind)));
         }
         self.duration.record(times.whole.as_secs_f64(), &attributes);
-        self.queue.record(times.queue.as_secs_f64(), &[of(tool)]);
+        if let Some(queue) = times.queue {
+            self.queue.record(queue.as_secs_f64(), &[of(tool)]);
+        }
         if let Some(run) = times.run {
             self.run.record(run.as_secs_f64(), &attributes);
         }

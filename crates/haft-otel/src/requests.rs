@@ -140,7 +140,8 @@ impl OpenRequest for Open {
         }
         // A name that nobody has is a client's invention: metrics must not have a series for each.
         let method = if is_unknown(answer) { words::OTHER.to_owned() } else { self.method.clone() };
-        let mut measured = vec![KeyValue::new(words::METHOD, method), KeyValue::new(TRANSPORT, self.transport)];
+        let mut measured =
+            vec![KeyValue::new(words::METHOD, method), KeyValue::new(TRANSPORT, self.transport)];
         measured.extend(
             self.target.take().filter(|_| answer.is_ok()).map(|(key, target)| KeyValue::new(key, target)),
         );

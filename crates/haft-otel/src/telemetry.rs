@@ -11,7 +11,9 @@ use std::{
 };
 
 use opentelemetry::{KeyValue, global::BoxedTracer, metrics::MeterProvider, trace::TracerProvider};
-use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig,
+};
 use opentelemetry_sdk::{Resource, metrics::SdkMeterProvider, trace::SdkTracerProvider};
 
 use crate::{
@@ -25,7 +27,8 @@ const LAST: Duration = Duration::from_secs(2);
 /// What is said by the name of the library that says it.
 const SCOPE: &str = "haft";
 
-/// Exports spans and metrics. Dropping it sends the rest, for at most two seconds.
+/// Exports spans and metrics. Dropping it sends the rest and waits for that, two seconds at most: an async program drops it
+/// where it may block.
 pub struct Telemetry {
     traces: Option<SdkTracerProvider>,
     metrics: Option<SdkMeterProvider>,
@@ -45,7 +48,10 @@ impl Telemetry {
     /// All to this collector, like `http://127.0.0.1:4318`, whatever the variables say of where and whether. `content`: with
     /// inputs and results of calls.
     pub fn to(endpoint: &str, content: bool) -> Result<Telemetry, Unusable> {
-        Telemetry::start(Wanted { traces: true, metrics: true, content }, Some(endpoint.trim_end_matches('/')))
+        Telemetry::start(
+            Wanted { traces: true, metrics: true, content },
+            Some(endpoint.trim_end_matches('/')),
+        )
     }
 
     fn start(wanted: Wanted, endpoint: Option<&str>) -> Result<Telemetry, Unusable> {
@@ -163,10 +169,8 @@ fn metrics(
 
 /// Who says it. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.
 fn resource() -> Resource {
-    let ours = [
-        KeyValue::new("service.name", "haft"),
-        KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
-    ];
+    let ours =
+        [KeyValue::new("service.name", "haft"), KeyValue::new("service.version", env!("CARGO_PKG_VERSION"))];
     let set = Resource::builder_empty()
         .with_detector(Box::new(opentelemetry_sdk::resource::EnvResourceDetector::new()))
         .build();

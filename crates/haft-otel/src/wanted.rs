@@ -74,7 +74,8 @@ mod tests {
         let pairs: Vec<(&str, &str)> =
             variables.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
         let find = |name: &str| {
-            let found = pairs.iter().find(|(known, _)| known.strip_prefix("OTEL_").unwrap_or(known) == &name[5..]);
+            let found =
+                pairs.iter().find(|(known, _)| known.strip_prefix("OTEL_").unwrap_or(known) == &name[5..]);
             found.map(|(_, value)| (*value).to_owned())
         };
         let said = match Wanted::read(&find) {

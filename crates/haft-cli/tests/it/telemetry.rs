@@ -156,8 +156,7 @@ fn a_request_at_the_door_is_a_span_from_its_client_to_the_server_behind() {
           mcp.method.name = tools/call
           * haft.decision: haft.decision.class = write, haft.decision.layer = global, haft.decision.origin = command line, haft.decision.rule = mcp__up, haft.decision.verdict = allow
     ");
-    let series: Vec<String> =
-        got.series().into_iter().filter(|series| series.starts_with("mcp.")).collect();
+    let series: Vec<String> = got.series().into_iter().filter(|series| series.starts_with("mcp.")).collect();
     insta::assert_snapshot!(series.join("\n"), @r"
     mcp.server.operation.duration [s] {error.type=-32601, mcp.method.name=_OTHER, network.transport=pipe} 1 values
     mcp.server.operation.duration [s] {gen_ai.tool.name=mcp__up__greet, mcp.method.name=tools/call, network.transport=pipe} 1 values
@@ -259,7 +258,8 @@ fn logs_are_lines_on_stderr_for_those_who_ask() {
     let only_results = run(place.command(&READ), &[("HAFT_LOG", "info")], "");
     assert_eq!(only_results.err.lines().count(), 1, "{only_results:?}");
     run(place.command(&["-q", READ[0], READ[1], READ[2]]), &[("HAFT_LOG", "trace")], "").expect(0, "");
-    run(place.command(&READ), &[("HAFT_LOG", "haft=loud")], "").expect(2, "HAFT_LOG: `haft=loud` is no filter");
+    run(place.command(&READ), &[("HAFT_LOG", "haft=loud")], "")
+        .expect(2, "HAFT_LOG: `haft=loud` is no filter");
 }
 
 #[test]

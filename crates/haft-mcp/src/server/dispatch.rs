@@ -11,8 +11,7 @@ use super::{
     guest::{Guest, Outlet},
     hello, listen,
     message::{self, Incoming, NO_METHOD, Request},
-    observer,
-    parked, prompts, resources, tasks,
+    observer, parked, prompts, resources, tasks,
     visit::Visit,
 };
 use crate::client::{Era, Refused};

@@ -91,7 +91,8 @@ impl Door {
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> io::Result<()> {
         let principal = Principal(format!("client:{}", Uuid::now_v7().simple()).into());
-        let guest = self.0.enter(principal, None, false).map_err(|refused| io::Error::other(refused.message))?;
+        let guest =
+            self.0.enter(principal, None, false).map_err(|refused| io::Error::other(refused.message))?;
         let served = lines::serve(&guest, reader, writer).await;
         self.0.let_go(&guest.principal).await;
         served

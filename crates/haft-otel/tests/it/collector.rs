@@ -46,7 +46,8 @@ impl Collector {
         let address = listen(move |stream| {
             while let Some((head, body)) = request(&stream) {
                 keep.lock().unwrap().take(head, body);
-                let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n";
+                let answer =
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n";
                 (&stream).write_all(answer.as_bytes()).unwrap();
             }
         });
@@ -160,7 +161,8 @@ impl Got {
             SpanKind::Client => "client: ",
             _ => "",
         };
-        let status = if span.status.as_ref().is_some_and(|status| status.code == 2) { " (error)" } else { "" };
+        let status =
+            if span.status.as_ref().is_some_and(|status| status.code == 2) { " (error)" } else { "" };
         writeln!(tree, "{indent}{kind}{}{status}", span.name).unwrap();
         // Results say where something is, which is somewhere else each time.
         let mut facts = attributes(&span.attributes);

@@ -13,7 +13,8 @@ use crate::collector::Collector;
 async fn end(collector: &Collector) -> Duration {
     let workspace = Workspace::new("");
     let telemetry = Telemetry::to(&collector.endpoint(), false).unwrap();
-    let engine = haft_testkit::engine(&workspace).tool(sized()).observer(telemetry.observer()).build().unwrap();
+    let engine =
+        haft_testkit::engine(&workspace).tool(sized()).observer(telemetry.observer()).build().unwrap();
     let session = engine.session(SessionOptions::at(workspace.root())).unwrap();
     let began = Instant::now();
     let result = session.call(Call::new("1", "Sized", json!({ "bytes": 10 }))).await;

@@ -29,9 +29,7 @@ fn flaky() -> SharedTool {
     let attempts = Arc::new(AtomicU32::new(0));
     tool("Flaky").effects(|_: &Nothing| Effects::none()).call(move |_: Nothing, _| {
         let attempt = attempts.fetch_add(1, Ordering::Relaxed);
-        async move {
-            if attempt == 0 { Err(Fault::unavailable("not yet")) } else { Ok(Reply::text("now")) }
-        }
+        async move { if attempt == 0 { Err(Fault::unavailable("not yet")) } else { Ok(Reply::text("now")) } }
     })
 }
 
@@ -131,7 +129,6 @@ async fn a_turn_is_a_span_and_its_calls_are_spans_below_it() {
         gen_ai.tool.name = Sized
         gen_ai.tool.type = function
         haft.attempts = 0
-        haft.queue.duration = …
         haft.result.size = …
       execute_tool (error)
         error.type = unknown_tool
@@ -140,10 +137,29 @@ async fn a_turn_is_a_span_and_its_calls_are_spans_below_it() {
         gen_ai.tool.name = Slep
         gen_ai.tool.type = function
         haft.attempts = 0
-        haft.queue.duration = …
         haft.result.size = …
     ");
-    insta::assert_snapshot!(got.series().join("\n"), @"");
+    insta::assert_snapshot!(got.series().join("\n"), @r"
+    gen_ai.execute_tool.duration [s] {error.type=denied, gen_ai.operation.name=execute_tool, gen_ai.tool.name=Sleep, gen_ai.tool.type=function} 1 values
+    gen_ai.execute_tool.duration [s] {error.type=invalid_input, gen_ai.operation.name=execute_tool, gen_ai.tool.name=Sized, gen_ai.tool.type=function} 1 values
+    gen_ai.execute_tool.duration [s] {error.type=unknown_tool, gen_ai.operation.name=execute_tool, gen_ai.tool.name=_OTHER, gen_ai.tool.type=function} 1 values
+    gen_ai.execute_tool.duration [s] {gen_ai.operation.name=execute_tool, gen_ai.tool.name=Flaky, gen_ai.tool.type=function} 1 values
+    gen_ai.execute_tool.duration [s] {gen_ai.operation.name=execute_tool, gen_ai.tool.name=Sized, gen_ai.tool.type=function} 1 values
+    haft.tool.queue.duration [s] {gen_ai.tool.name=Flaky} 1 values
+    haft.tool.queue.duration [s] {gen_ai.tool.name=Sized} 1 values
+    haft.tool.queue.duration [s] {gen_ai.tool.name=Sleep} 1 values
+    haft.tool.refusals [{call}] {gen_ai.tool.name=Sleep, haft.refusal=rule} 1
+    haft.tool.result.saved [By] {gen_ai.tool.name=Sized} 191872
+    haft.tool.result.saved_tokens [{token}] {gen_ai.tool.name=Sized} 47968
+    haft.tool.result.size [By] {gen_ai.tool.name=Flaky} 1 values
+    haft.tool.result.size [By] {gen_ai.tool.name=Sized} 2 values
+    haft.tool.result.size [By] {gen_ai.tool.name=Sleep} 1 values
+    haft.tool.result.size [By] {gen_ai.tool.name=_OTHER} 1 values
+    haft.tool.retries [{attempt}] {gen_ai.tool.name=Flaky} 1
+    haft.tool.run.duration [s] {gen_ai.operation.name=execute_tool, gen_ai.tool.name=Flaky, gen_ai.tool.type=function} 1 values
+    haft.tool.run.duration [s] {gen_ai.operation.name=execute_tool, gen_ai.tool.name=Sized, gen_ai.tool.type=function} 1 values
+    haft.tool.spills [{result}] {gen_ai.tool.name=Sized} 1
+    ");
 }
 
 #[tokio::test]
@@ -175,9 +191,9 @@ async fn sent(content: bool) -> Got {
     let (collector, workspace) = (Collector::new(), Workspace::new(""));
     let telemetry = Telemetry::to(&collector.endpoint(), content).unwrap();
     let key = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
-    let echo = tool("Echo").effects(|_: &Said| Effects::none()).call(|said: Said, _| async move {
-        Ok::<_, Fault>(Reply::text(format!("you said {}", said.words)))
-    });
+    let echo = tool("Echo")
+        .effects(|_: &Said| Effects::none())
+        .call(|said: Said, _| async move { Ok::<_, Fault>(Reply::text(format!("you said {}", said.words))) });
     let redactor = redactor_of(key);
     let engine =
         haft_testkit::engine(&workspace).tool(echo).redactor(redactor).observer(telemetry.observer());
@@ -251,9 +267,8 @@ async fn a_turn_that_is_not_sampled_is_measured_all_the_same() {
 async fn a_turn_that_is_given_up_ends_its_spans() {
     let (collector, workspace) = (Collector::new(), Workspace::new(""));
     let telemetry = Telemetry::to(&collector.endpoint(), false).unwrap();
-    let engine = haft_testkit::engine(&workspace)
-        .tool(sleeping(&Probe::default()))
-        .observer(telemetry.observer());
+    let engine =
+        haft_testkit::engine(&workspace).tool(sleeping(&Probe::default())).observer(telemetry.observer());
     let session = session(engine, &workspace);
     let turn = session.turn(vec![call("1", "Sleep", json!({ "ms": 60_000 }))]);
     assert!(tokio::time::timeout(Duration::from_secs(1), turn).await.is_err());

@@ -11,7 +11,7 @@ use haft_mcp::{
     server::{OpenRequest, RequestFacts, RequestObserver as Observer},
 };
 use opentelemetry::{
-    Context, KeyValue,
+    KeyValue,
     global::{BoxedSpan, BoxedTracer},
     metrics::{Histogram, Meter},
     trace::{Span, SpanBuilder, SpanKind, Status, Tracer},
@@ -58,7 +58,7 @@ pub fn parent_in(meta: &Map<String, Value>) -> Option<Parent> {
 
 impl Observer for RequestObserver {
     fn request(&self, request: &RequestFacts<'_>) -> Option<Box<dyn OpenRequest>> {
-        let parent = parent_in(request.meta).map(Parent::context).unwrap_or_else(Context::new);
+        let parent = parent_in(request.meta).map(Parent::context).unwrap_or_default();
         let target = target(request);
         let name = match &target {
             Some((_, target)) => format!("{} {target}", words::name(request.method)),

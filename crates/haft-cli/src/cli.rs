@@ -125,7 +125,7 @@ pub(crate) struct Options {
     /// Say nothing but errors, ask nothing
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more on stderr
+    /// Say more on stderr. HAFT_LOG=debug writes logs there
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }

@@ -27,6 +27,7 @@ use crate::{
     secrets::redactor,
     servers::{self, Servers},
     settings::{self, Document, Settings},
+    telemetry::Telemetry,
     trust::{self, Brought},
     usage::FileUsage,
 };
@@ -40,6 +41,7 @@ pub(crate) struct Setup {
     pub(crate) mode: Mode,
     settings: Settings,
     pub(crate) servers: Servers,
+    pub(crate) telemetry: Telemetry,
     /// The person, if there is one: whoever asks them waits for their turn.
     terminal: Option<Arc<Terminal>>,
     /// Which tools were called in this workspace.
@@ -51,6 +53,7 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
         let talk = Talk::new(options.verbose).quiet(options.quiet);
+        let telemetry = Telemetry::new(&options)?;
         let place = Place::find(options.cwd.as_deref())?;
         let brought = trust::look(&place.workspace);
         let counts = brought.counts(options.trust)?;
@@ -73,7 +76,8 @@ impl Setup {
         let servers = servers(&settings, terminal.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
-        let mut setup = Setup { options, place, talk, mode, settings, servers, terminal, usage, confinement };
+        let mut setup =
+            Setup { options, place, talk, mode, settings, servers, telemetry, terminal, usage, confinement };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
         }
@@ -112,6 +116,7 @@ impl Setup {
     fn engine_asking(&self, ask: impl FnOnce(EngineBuilder) -> EngineBuilder) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
+        let builder = self.telemetry.observe(builder, self.talk);
         let hooks = hooks::config(&self.settings.hooks);
         build(hooks::add(ask(builder), hooks, self.redactor()))
     }

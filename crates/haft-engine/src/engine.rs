@@ -21,7 +21,7 @@ use crate::{
     },
     result::{Budget, FileStore, ResultStore},
     session::{Journal, Ledger, Session, SessionError, SessionOptions},
-    turn::{Hook, Kernel, Retry},
+    turn::{Hook, Kernel, Observer, Retry},
 };
 
 /// Runs calls. Clones are the same engine.
@@ -39,6 +39,7 @@ struct Inner {
     keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
+    observers: Vec<Arc<dyn Observer>>,
     results: Arc<dyn ResultStore>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
@@ -126,6 +127,7 @@ impl Engine {
             keeper: None,
             hooks: Vec::new(),
             journal: None,
+            observers: Vec::new(),
             results: None,
             redactor: None,
             ledger: Ledger::default(),
@@ -177,6 +179,10 @@ impl Engine {
 
     pub(crate) fn journal(&self) -> Option<&dyn Journal> {
         self.0.journal.as_deref()
+    }
+
+    pub(crate) fn observers(&self) -> &[Arc<dyn Observer>] {
+        &self.0.observers
     }
 
     pub(crate) fn results(&self) -> &dyn ResultStore {
@@ -266,6 +272,7 @@ pub struct EngineBuilder {
     keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
+    observers: Vec<Arc<dyn Observer>>,
     results: Option<Arc<dyn ResultStore>>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
@@ -356,6 +363,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Adds somebody who hears of every turn, in all sessions.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> EngineBuilder {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
     /// Where large results are kept. Without one, in a directory below the system's temporary one.
     pub fn results(mut self, results: impl ResultStore + 'static) -> EngineBuilder {
         self.results = Some(Arc::new(results));
@@ -420,6 +433,7 @@ impl EngineBuilder {
             keeper: self.keeper,
             hooks: self.hooks,
             journal: self.journal,
+            observers: self.observers,
             results,
             redactor: self.redactor,
             ledger: self.ledger,

@@ -13,6 +13,9 @@ use crate::{
     upstream::Principal,
 };
 
+/// Where `_meta` says to which trace a request belongs.
+pub(crate) const TRACEPARENT: &str = "traceparent";
+
 /// What a call brings along.
 #[derive(Clone)]
 pub struct Passage(Arc<Inner>);

@@ -123,6 +123,10 @@ pub trait Host: Send + Sync {
     fn names_host(&self, _host: &str) -> bool {
         false
     }
+    /// By which name the call is known in traces, if somebody traces it.
+    fn traceparent(&self, _call: &CallId) -> Option<String> {
+        None
+    }
     /// What goes on in this session.
     fn tasks(&self) -> Arc<dyn Tasks>;
 }
@@ -228,6 +232,12 @@ impl Cx {
     /// opens connections itself.
     pub fn names_host(&self, host: &str) -> bool {
         self.host.names_host(host)
+    }
+
+    /// By which name the call is known in traces, if somebody traces it: a `traceparent` of W3C Trace Context, for a
+    /// server that is asked on its behalf and is to find itself in the same trace.
+    pub fn traceparent(&self) -> Option<String> {
+        self.host.traceparent(&self.call)
     }
 
     /// What goes on in this session, and where to put what is to go on after this call.

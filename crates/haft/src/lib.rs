@@ -14,6 +14,8 @@ pub use haft_hooks as hooks;
 pub use haft_mcp as mcp;
 #[cfg(feature = "model")]
 pub use haft_model as model;
+#[cfg(feature = "otel")]
+pub use haft_otel as otel;
 pub use haft_tool as tool;
 #[cfg(feature = "tools")]
 pub use haft_tools as tools;

@@ -7,7 +7,7 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-redact", &[]),
@@ -18,6 +18,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
+    ("haft-otel", &["haft-tool", "haft-redact", "haft-engine", "haft-mcp"]),
     (
         "haft",
         &[
@@ -30,6 +31,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "haft-hooks",
             "haft-model",
             "haft-mcp",
+            "haft-otel",
         ],
     ),
     (
@@ -44,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "haft-hooks",
             "haft-model",
             "haft-mcp",
+            "haft-otel",
             "haft",
         ],
     ),
@@ -54,8 +57,15 @@ const ARROWS: [(&str, &[&str]); 13] = [
 const TESTKIT: &str = "haft-testkit";
 
 /// Libraries of others, and the only crates that may name them.
-const KEPT_APART: [(&str, &[&str]); 3] =
-    [("jsonschema", &["haft-schema"]), ("anyhow", &["haft-cli", "xtask"]), ("rmcp", &["haft-mcp", "xtask"])];
+const KEPT_APART: [(&str, &[&str]); 7] = [
+    ("jsonschema", &["haft-schema"]),
+    ("anyhow", &["haft-cli", "xtask"]),
+    ("rmcp", &["haft-mcp", "xtask"]),
+    ("opentelemetry", &["haft-otel"]),
+    ("opentelemetry_sdk", &["haft-otel"]),
+    ("opentelemetry-otlp", &["haft-otel"]),
+    ("tracing-subscriber", &["haft-otel"]),
+];
 
 /// Arrows point one way. A test may use the testkit besides.
 pub(super) fn direction(tree: &Tree) -> Vec<Violation> {

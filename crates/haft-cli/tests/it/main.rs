@@ -24,6 +24,11 @@ mod pin; //       tools of servers that changed
 mod login; //     tokens for servers
 mod lint; //      mistakes, all at once
 mod mcp; //       clients of the protocol
+#[path = "../../../haft-otel/tests/it/collector.rs"]
+#[cfg(feature = "otel")]
+mod collector; // a collector that keeps what it is sent
+#[cfg(feature = "otel")]
+mod telemetry; // spans, metrics, logs
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::kit::Place;
 
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+pub(crate) const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-fn request(id: u64, method: &str, params: Value) -> String {
+pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
@@ -49,7 +49,7 @@ fn a_client_that_starts_it_lists_and_calls_and_it_ends_with_the_client() {
     assert!(!place.path("project/new.md").exists());
 }
 
-/// A server behind it, as a script: it answers what it is asked, a line at a time.
+/// A server behind it, as a script: it answers what it is asked, a line at a time, and keeps the calls that it gets.
 const SERVER: &str = r#"-- home/server.sh
 while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -57,12 +57,13 @@ while IFS= read -r line; do
     *server/discover*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
     *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"script","version":"1"}}}\n' "$id" ;;
     *tools/list*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"greet","inputSchema":{"type":"object"},"x-mine":1}]}}\n' "$id" ;;
-    *tools/call*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"hello","_meta":{"a":1}}]}}\n' "$id" ;;
+    *tools/call*) printf '%s\n' "$line" >> "${0%/*}/calls.txt"
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"hello","_meta":{"a":1}}]}}\n' "$id" ;;
   esac
 done
 "#;
 
-fn with_server() -> Place {
+pub(crate) fn with_server() -> Place {
     let place = Place::new(SERVER);
     let script = place.path("home/server.sh");
     let settings = format!("[mcp.servers.up]\ncommand = \"/bin/sh\"\nargs = [\"{}\"]\n", script.display());

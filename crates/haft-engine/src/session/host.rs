@@ -127,6 +127,9 @@ impl Host for CallHost {
         let names = self.entry.tool().spec().other_names().iter().copied();
         self.session.policy().names_host(std::iter::once(self.entry.name()).chain(names), host)
     }
+    fn traceparent(&self, call: &CallId) -> Option<String> {
+        self.events.traceparent(call)
+    }
     fn tasks(&self) -> Arc<dyn Tasks> {
         Arc::new(CallTasks { list: self.session.task_list().clone(), events: self.events.clone() })
     }

@@ -205,7 +205,7 @@ impl Session {
     /// with its clock enabled.
     pub async fn turn(&self, calls: Vec<Call>) -> Vec<ToolResult> {
         let interrupt = self.fresh_interrupt();
-        drive(self, Feed::Complete(calls), &Events::default(), &interrupt).await
+        drive(self, Feed::Complete(calls), &Events::of(self), &interrupt).await
     }
 
     /// Runs one call.
@@ -219,7 +219,7 @@ impl Session {
     /// Runs one call in the task that asks for it, and hands over what happens to it meanwhile.
     pub async fn watched_call(&self, call: Call, mut on_event: impl FnMut(Event)) -> ToolResult {
         let id = call.id.clone();
-        let (interrupt, (events, mut happening)) = (self.fresh_interrupt(), Events::channel());
+        let (interrupt, (events, mut happening)) = (self.fresh_interrupt(), Events::channel(self));
         let turn = drive(self, Feed::Complete(vec![call]), &events, &interrupt);
         tokio::pin!(turn);
         let results = loop {

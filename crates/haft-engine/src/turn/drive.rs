@@ -100,6 +100,7 @@ pub(crate) async fn drive(
     }
     let mut results = turn.results();
     session.engine().settings().budget.fit_turn(&mut results, &cx.attic()).await;
+    events.ended(&results);
     results
 }
 

@@ -1,7 +1,7 @@
-//! What somebody who watches a turn sees.
+//! What somebody who watches a turn sees, and what observers of the engine hear.
 //!
-//! Events are for screens and streams; they may be dropped by whoever does not look. What must last goes to the
-//! [`Journal`](crate::session::Journal).
+//! Events are for screens, streams and measurements; they may be dropped by whoever does not look. What must last goes to
+//! the [`Journal`](crate::session::Journal).
 
 use std::{
     sync::{
@@ -15,9 +15,11 @@ use haft_tool::{CallId, Effects, Progress};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::TurnObserver;
 use crate::{
     policy::{Decision, Said},
     result::ToolResult,
+    session::Session,
 };
 
 /// Something that happened to a call.
@@ -93,18 +95,22 @@ pub enum Event {
 /// Progress that nobody has taken yet, at most. More of it is dropped: it is worth nothing when it is old.
 const MOST_PROGRESS: usize = 256;
 
-/// Where events go: to a listener, or nowhere at no cost.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Events(Option<Arc<Listener>>);
+/// Where events go: to whoever watches the turn, to the observers of its engine, or nowhere at no cost.
+#[derive(Clone, Default)]
+pub(crate) struct Events(Option<Arc<Listeners>>);
 
-#[derive(Debug)]
-struct Listener {
+struct Listeners {
+    watcher: Option<Watcher>,
+    observers: Vec<Box<dyn TurnObserver>>,
+}
+
+struct Watcher {
     events: mpsc::UnboundedSender<Event>,
     /// Progress that was sent and not taken.
     progress: Arc<AtomicUsize>,
 }
 
-/// The listener's end.
+/// The watcher's end.
 #[derive(Debug)]
 pub(crate) struct EventStream {
     events: mpsc::UnboundedReceiver<Event>,
@@ -112,31 +118,68 @@ pub(crate) struct EventStream {
 }
 
 impl Events {
-    pub(crate) fn channel() -> (Events, EventStream) {
-        let (tx, rx) = mpsc::unbounded_channel();
-        let progress = Arc::new(AtomicUsize::new(0));
-        let listener = Listener { events: tx, progress: progress.clone() };
-        (Events(Some(Arc::new(listener))), EventStream { events: rx, progress })
+    /// For a turn that nobody watches but whoever observes its engine. Asked where the turn begins: an observer may find
+    /// out there on whose behalf.
+    pub(crate) fn of(session: &Session) -> Events {
+        let observers = observers(session);
+        let is_heard = !observers.is_empty();
+        Events(is_heard.then(|| Arc::new(Listeners { watcher: None, observers })))
     }
 
+    /// For a turn that somebody watches.
+    pub(crate) fn channel(session: &Session) -> (Events, EventStream) {
+        let (tx, rx) = mpsc::unbounded_channel();
+        let progress = Arc::new(AtomicUsize::new(0));
+        let watcher = Some(Watcher { events: tx, progress: progress.clone() });
+        let listeners = Listeners { watcher, observers: observers(session) };
+        (Events(Some(Arc::new(listeners))), EventStream { events: rx, progress })
+    }
+
+    /// Whether somebody looks: what is only for the eye is made for nobody else.
     pub(crate) fn are_watched(&self) -> bool {
-        self.0.is_some()
+        self.0.as_ref().is_some_and(|listeners| listeners.watcher.is_some())
     }
 
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
-        if let Some(listener) = &self.0 {
-            // A listener that has gone away misses nothing.
-            let _ = listener.events.send(event());
+        let Some(listeners) = &self.0 else { return };
+        let event = event();
+        listeners.observers.iter().for_each(|observer| observer.event(&event));
+        if let Some(watcher) = &listeners.watcher {
+            // A watcher that has gone away misses nothing.
+            let _ = watcher.events.send(event);
         }
     }
 
+    /// Progress is for the eye: observers do not hear of it.
     pub(crate) fn progress(&self, call: &CallId, progress: Progress) {
-        let Some(listener) = &self.0 else { return };
-        if listener.progress.load(Ordering::Relaxed) < MOST_PROGRESS {
-            listener.progress.fetch_add(1, Ordering::Relaxed);
-            self.send(|| Event::Progress { call: call.clone(), progress });
+        let watcher = self.0.as_ref().and_then(|listeners| listeners.watcher.as_ref());
+        let Some(watcher) = watcher else { return };
+        if watcher.progress.load(Ordering::Relaxed) < MOST_PROGRESS {
+            watcher.progress.fetch_add(1, Ordering::Relaxed);
+            let _ = watcher.events.send(Event::Progress { call: call.clone(), progress });
         }
     }
+
+    /// The turn is over, and these are its results as the model gets them.
+    pub(crate) fn ended(&self, results: &[ToolResult]) {
+        if let Some(listeners) = &self.0 {
+            listeners.observers.iter().for_each(|observer| observer.ended(results));
+        }
+    }
+
+    /// By which name a call is known in traces, if somebody traces it.
+    pub(crate) fn traceparent(&self, call: &CallId) -> Option<String> {
+        self.0.as_ref()?.observers.iter().find_map(|observer| observer.traceparent(call))
+    }
+}
+
+fn observers(session: &Session) -> Vec<Box<dyn TurnObserver>> {
+    let observers = session.engine().observers();
+    if observers.is_empty() {
+        return Vec::new();
+    }
+    let facts = session.facts();
+    observers.iter().filter_map(|observer| observer.turn(&facts)).collect()
 }
 
 impl EventStream {
@@ -156,5 +199,22 @@ impl EventStream {
             self.progress.fetch_sub(1, Ordering::Relaxed);
         }
         event
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, SessionOptions};
+
+    #[test]
+    fn where_nobody_listens_no_event_is_made() {
+        let engine = Engine::builder().build().expect("an engine without tools");
+        let session = engine.session(SessionOptions::at(std::env::temp_dir())).expect("a session");
+        let events = Events::of(&session);
+        assert!(events.0.is_none() && !events.are_watched());
+        events.send(|| unreachable!("nobody listens"));
+        events.ended(&[]);
+        assert_eq!(events.traceparent(&"a".into()), None);
     }
 }

@@ -26,7 +26,7 @@ pub struct LiveTurn {
 impl LiveTurn {
     pub(crate) fn start(session: Session, interrupt: Interrupt) -> LiveTurn {
         let (calls, feed) = unbounded_channel();
-        let (events, stream) = Events::channel();
+        let (events, stream) = Events::channel(&session);
         let watched = interrupt.clone();
         let driver = tokio::spawn(async move { drive(&session, Feed::Live(feed), &events, &watched).await });
         LiveTurn { calls: Some(calls), events: stream, interrupt, driver }

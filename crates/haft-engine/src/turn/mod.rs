@@ -10,6 +10,7 @@ mod pipeline; //   one call, from JSON to result
 mod drive; //      all calls of a turn
 mod live; //       a turn that is fed while the model writes
 mod event; //      what a watcher sees
+mod observer; //   who hears of every turn
 mod interrupt; //  stopping it
 mod hook; //       code that is asked before, after and around calls
 mod kernel; //     tools that see the runtime
@@ -22,6 +23,7 @@ pub use hook::{Hook, Now, Occasion};
 pub use interrupt::Interrupt;
 pub use kernel::{Kernel, KernelCx};
 pub use live::LiveTurn;
+pub use observer::{Observer, TurnObserver};
 pub use pipeline::Retry;
 pub(crate) use pipeline::{CallCx, Prepared, hide_secrets, prepare};
 pub use scheduler::{CallIndex, Scheduler};

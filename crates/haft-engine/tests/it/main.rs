@@ -9,6 +9,7 @@ mod inputs; //   what becomes of wrong names and arguments
 mod asking; //   questions and answers, and modes
 mod refusals; // what a model reads when it may not
 mod judge; //    a model in the person's place
+mod observers; // those who hear of every turn
 mod pins; //     tools of servers that change
 mod seams; //    hooks, journal, asker, kernel
 mod hooks; //    who is asked before and after, and whose word counts

@@ -28,6 +28,7 @@ pub(crate) async fn listen(listener: TcpListener) -> Result<(), Box<dyn Error>> 
         upstreams: Some(upstreams),
         only: Some("up".to_owned()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        observer: None,
     };
     Ok(Door::new(options).listen(listener, HttpOptions::default()).await?)
 }

@@ -11,7 +11,7 @@ use super::{
     guest::{Guest, Outlet},
     hello, listen,
     message::{self, Incoming, NO_METHOD, Request},
-    parked, prompts, resources, tasks,
+    observer, parked, prompts, resources, tasks,
     visit::Visit,
 };
 use crate::client::{Era, Refused};
@@ -30,9 +30,27 @@ pub(super) async fn attend(guest: &Arc<Guest>, request: Request, outlet: Outlet)
 }
 
 /// The answer to a request.
-pub(super) async fn answer(guest: &Arc<Guest>, request: Request, outlet: Outlet) -> Result<Value, Refused> {
-    let Request { id, method, mut params } = request;
-    let said = Said::take(&mut params);
+pub(super) async fn answer(
+    guest: &Arc<Guest>,
+    mut request: Request,
+    outlet: Outlet,
+) -> Result<Value, Refused> {
+    let mut said = Said::take(&mut request.params);
+    let open = observer::begin(guest, &request.id, &request.method, &request.params, &mut said);
+    let answer = worked_out(guest, request, said, outlet).await;
+    if let Some(open) = open {
+        open.answered(answer.as_ref());
+    }
+    answer
+}
+
+async fn worked_out(
+    guest: &Arc<Guest>,
+    request: Request,
+    said: Said,
+    outlet: Outlet,
+) -> Result<Value, Refused> {
+    let Request { id, method, params } = request;
     let era = said.era(&method)?;
     let capabilities = match (&said.capabilities, era) {
         (Some(capabilities), Era::Modern) => Arc::new(capabilities.clone()),

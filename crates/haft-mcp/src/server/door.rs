@@ -21,6 +21,7 @@ use super::{
     http::{self, HttpOptions, Visitor},
     lines, listen,
     message::BROKEN,
+    observer::RequestObserver,
     parked::Parking,
     tasks::TaskSeal,
 };
@@ -42,6 +43,8 @@ pub struct DoorOptions {
     pub only: Option<String>,
     /// Our version, as clients are told.
     pub version: String,
+    /// Who hears of requests.
+    pub observer: Option<Arc<dyn RequestObserver>>,
 }
 
 /// Serves clients. Clones are the same door.
@@ -88,7 +91,8 @@ impl Door {
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> io::Result<()> {
         let principal = Principal(format!("client:{}", Uuid::now_v7().simple()).into());
-        let guest = self.0.enter(principal, None).map_err(|refused| io::Error::other(refused.message))?;
+        let guest =
+            self.0.enter(principal, None, false).map_err(|refused| io::Error::other(refused.message))?;
         let served = lines::serve(&guest, reader, writer).await;
         self.0.let_go(&guest.principal).await;
         served
@@ -113,10 +117,12 @@ impl Door {
 
 impl Shared {
     /// A client with a session of its own. `caller`: who it is, if it is not whomever the door's sessions are for.
+    /// `is_http`: whether it comes by HTTP.
     pub(super) fn enter(
         self: &Arc<Self>,
         principal: Principal,
         caller: Option<&Caller>,
+        is_http: bool,
     ) -> Result<Arc<Guest>, Refused> {
         let mut options = SessionOptions { id: self.session_id(), ..self.options.session.clone() };
         if let Some(caller) = caller {
@@ -125,7 +131,7 @@ impl Shared {
         let session = self.options.engine.session(options);
         let session =
             session.map_err(|err| Refused::new(BROKEN, format!("no session could begin: {err}")))?;
-        let guest = Arc::new(Guest::new(self, principal, session));
+        let guest = Arc::new(Guest::new(self, principal, session, is_http));
         let mut present = lock(&self.present);
         present.retain(|guest| guest.strong_count() > 0);
         present.push(Arc::downgrade(&guest));
@@ -146,7 +152,7 @@ impl Shared {
         if let Some(guest) = lock(&self.guests).get(principal) {
             return Ok(guest.clone());
         }
-        let guest = self.enter(principal.clone(), visitor.caller.as_ref())?;
+        let guest = self.enter(principal.clone(), visitor.caller.as_ref(), true)?;
         Ok(lock(&self.guests).entry(principal.clone()).or_insert(guest).clone())
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Guest {
     pub(super) door: Arc<Shared>,
     pub(super) principal: Principal,
     pub(super) session: Session,
+    /// Whether it comes by HTTP.
+    pub(super) is_http: bool,
     /// What the client said in its handshake.
     pub(super) client: Mutex<Client>,
     /// Where what belongs to no request goes.
@@ -92,11 +94,12 @@ impl Outlet {
 }
 
 impl Guest {
-    pub(super) fn new(door: &Arc<Shared>, principal: Principal, session: Session) -> Guest {
+    pub(super) fn new(door: &Arc<Shared>, principal: Principal, session: Session, is_http: bool) -> Guest {
         Guest {
             door: door.clone(),
             principal,
             session,
+            is_http,
             client: Mutex::default(),
             outlet: Mutex::default(),
             asked: Mutex::default(),

@@ -18,6 +18,7 @@ mod guest; //      one client
 mod life; //       when its session begins and ends
 mod visit; //      one request of it, and who answers what servers ask meanwhile
 mod parked; //     calls that wait for their client to come back
+mod observer; //   who hears of it
 mod dispatch; //   which request is answered by whom
 mod hello; //      who we are and what we can do
 mod catalogue; //  the tools, as they are listed
@@ -35,3 +36,4 @@ mod http; //       clients by HTTP
 pub use ask::Elicitor;
 pub use door::{Door, DoorOptions};
 pub use http::{Badge, HttpOptions, Token};
+pub use observer::{OpenRequest, RequestFacts, RequestObserver};

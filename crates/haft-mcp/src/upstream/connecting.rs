@@ -19,6 +19,7 @@ use super::{
 use crate::{
     Passage,
     client::{Connection, Desk, Era, Refused, RequestOptions},
+    passage::TRACEPARENT,
 };
 
 /// Why there is no answer.
@@ -60,8 +61,8 @@ impl Upstream {
         method: &str,
         params: Map<String, Value>,
     ) -> Result<Value, Trouble> {
-        let Errand { principal, era, behind, desk, again, keeps_tasks } = errand;
-        let params = with_meta(params);
+        let Errand { principal, era, behind, desk, again, keeps_tasks, traceparent } = errand;
+        let params = with_meta(params, traceparent.as_deref());
         let options = RequestOptions {
             desk: Some(desk.clone()),
             keeps_tasks: *keeps_tasks,
@@ -190,10 +191,14 @@ impl Upstream {
     }
 }
 
-/// The request with what of its caller's `_meta` is for the server.
-fn with_meta(mut params: Map<String, Value>) -> Map<String, Value> {
-    let meta = Passage::current().map(|passage| passage.meta().clone()).filter(|meta| !meta.is_empty());
-    if let Some(meta) = meta {
+/// The request with what of its caller's `_meta` is for the server. A call that somebody traces is where the server's own
+/// trace begins, and not the request that led to it.
+fn with_meta(mut params: Map<String, Value>, traceparent: Option<&str>) -> Map<String, Value> {
+    let mut meta = Passage::current().map(|passage| passage.meta().clone()).unwrap_or_default();
+    if let Some(traceparent) = traceparent {
+        meta.insert(TRACEPARENT.to_owned(), traceparent.into());
+    }
+    if !meta.is_empty() {
         params.insert("_meta".to_owned(), meta.into());
     }
     params
@@ -211,6 +216,8 @@ pub(super) struct Errand {
     again: bool,
     /// Whether a client of ours follows tasks itself.
     keeps_tasks: bool,
+    /// By which name the call is known in traces.
+    traceparent: Option<String>,
 }
 
 impl Errand {
@@ -224,6 +231,7 @@ impl Errand {
                 desk: upstream.for_server(passage.desk()),
                 again,
                 keeps_tasks: passage.keeps_tasks(),
+                traceparent: cx.traceparent(),
             },
             None => Errand {
                 principal: Principal::owner(),
@@ -233,6 +241,7 @@ impl Errand {
                 desk: Arc::new(CallDesk { desk: upstream.own_desk(), cx: cx.clone() }),
                 again,
                 keeps_tasks: false,
+                traceparent: cx.traceparent(),
             },
         }
     }

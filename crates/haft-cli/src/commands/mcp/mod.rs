@@ -89,6 +89,7 @@ fn open(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
         upstreams: Some(setup.servers.upstreams.clone()),
         only: only(setup, args)?,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        observer: setup.telemetry.requests(setup.talk),
     };
     for (name, why) in &setup.servers.left_out {
         setup.talk.detail(|| format!("the server {name} is left out: {why}"));

@@ -59,7 +59,7 @@ impl Sessions {
     pub(super) fn begin(&self, door: &Arc<Shared>, visitor: &Visitor) -> Result<Arc<HttpSession>, Refused> {
         // Two of them: a session id is a secret, and one has only 74 random bits.
         let id = format!("{}{}", Uuid::now_v7().simple(), Uuid::now_v7().simple());
-        let guest = door.enter(Principal(format!("session:{id}").into()), visitor.caller.as_ref())?;
+        let guest = door.enter(Principal(format!("session:{id}").into()), visitor.caller.as_ref(), true)?;
         let session = Arc::new(HttpSession::new(id.clone(), guest, visitor.principal.clone()));
         self.make_room(&visitor.principal);
         lock(&self.0).insert(id, session.clone());

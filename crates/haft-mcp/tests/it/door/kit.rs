@@ -9,7 +9,7 @@ use haft_engine::{
 };
 use haft_mcp::{
     client::Server,
-    server::{Door, DoorOptions, Elicitor},
+    server::{Door, DoorOptions, Elicitor, RequestObserver},
     upstream::{Options, Upstreams},
 };
 use haft_testkit::Workspace;
@@ -26,6 +26,7 @@ pub(crate) struct House {
     servers: Vec<Server>,
     rules: Rules,
     only: Option<String>,
+    observer: Option<Arc<dyn RequestObserver>>,
 }
 
 impl House {
@@ -33,7 +34,8 @@ impl House {
         let workspace = Workspace::new("");
         let results = FileStore::new(workspace.root().join("results"));
         let builder = Engine::builder().asker(Elicitor).results(results).tool(haft_testkit::sized());
-        House { workspace, builder, servers: Vec::new(), rules: Rules::default(), only: None }
+        let (servers, rules) = (Vec::new(), Rules::default());
+        House { workspace, builder, servers, rules, only: None, observer: None }
     }
 
     pub(crate) fn building(mut self, change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> House {
@@ -43,6 +45,11 @@ impl House {
 
     pub(crate) fn server(mut self, name: &str, server: Server) -> House {
         self.servers.push(Server { name: name.to_owned(), ..server });
+        self
+    }
+
+    pub(crate) fn observed(mut self, observer: impl RequestObserver + 'static) -> House {
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -81,8 +88,9 @@ impl House {
         let builder = upstreams.sources().into_iter().fold(builder, EngineBuilder::source);
         let engine = builder.build().expect("an engine");
         let session = SessionOptions { rules: self.rules, ..SessionOptions::at(self.workspace.root()) };
-        let (only, version) = (self.only, "1.2.3".to_owned());
-        let door = Door::new(DoorOptions { engine, session, upstreams: Some(upstreams), only, version });
+        let (only, version, upstreams) = (self.only, "1.2.3".to_owned(), Some(upstreams));
+        let observer = self.observer;
+        let door = Door::new(DoorOptions { engine, session, upstreams, only, version, observer });
         Open { door, _workspace: Arc::new(self.workspace) }
     }
 }

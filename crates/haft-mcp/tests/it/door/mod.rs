@@ -10,4 +10,5 @@ mod hearing; //  who hears of changes
 mod tasks; //    work that outlives its request
 mod http; //     clients by HTTP
 mod life; //     when sessions begin and end
+mod observing; // who hears of requests
 mod identity; // two tokens, and what each of them has

@@ -24,6 +24,7 @@ mod pin; //       tools of servers that changed
 mod login; //     tokens for servers
 mod lint; //      mistakes, all at once
 mod mcp; //       clients of the protocol
+mod streams; //   the streams that they speak on
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show

@@ -97,11 +97,12 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
 
 /// Nothing is known of a process that has ended, or of any on another system than Linux.
 fn peak(child: &Child) -> Option<u64> {
-    peak_in(&fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?)
+    bytes_in(&fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?, "VmHWM:")
 }
 
-fn peak_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// A figure in what the system says of a process.
+pub(crate) fn bytes_in(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -111,8 +112,9 @@ mod tests {
 
     #[test]
     fn the_peak_is_read_from_what_the_system_says() {
-        assert_eq!(peak_in("VmPeak:\t  9000 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"), Some(2 << 20));
-        assert_eq!(peak_in("State:\tZ (zombie)\n"), None);
+        let status = "VmPeak:\t  9000 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";
+        assert_eq!(bytes_in(status, "VmHWM:"), Some(2 << 20));
+        assert_eq!(bytes_in("State:\tZ (zombie)\n", "VmHWM:"), None);
     }
 
     #[test]

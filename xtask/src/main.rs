@@ -33,7 +33,7 @@ The chores of haft.
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
   cargo xtask soak [--release] [--seconds N]             kills MCP servers behind haft while they are called, 10 minutes
-  cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, all
+  cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, sandbox, gateway, all
   cargo xtask kit [--peers]                              installs the MCP suite, servers and clients to be tried with
   cargo xtask conformance [NAME…]                        runs the official MCP suite: fixture, door, gateway, client
   cargo xtask search [--dir DIR] [--check]               how well and how quickly tools are found, ../shared/corpora/toolsearch
@@ -63,6 +63,8 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["soak", options @ ..] => soak::run(options),
         // What soak puts behind haft.
         ["soak-server", name, root] => soak::serve(name, root),
+        // What bench gateway puts behind haft and others.
+        ["echo-server", tools] => bench::serve_echo(tools),
         ["bench", options @ ..] => bench::run(options),
         ["kit", options @ ..] => kit::run(options),
         ["conformance", options @ ..] => conformance::run(options),

@@ -47,6 +47,11 @@ impl Serving {
         wait_for(port).with_context(|| format!("{command:?} does not listen"))?;
         Ok(serving)
     }
+
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 impl Drop for Serving {

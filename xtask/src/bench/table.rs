@@ -24,7 +24,7 @@ impl Row {
     /// haft's time against a peer's: at most so many times as long.
     pub(super) fn times(what: impl Into<String>, haft: Duration, peer: Duration, bound: f64) -> Row {
         let ratio = haft.as_secs_f64() / peer.as_secs_f64();
-        let outcome = Outcome { haft: milliseconds(haft), peer: milliseconds(peer), ratio, bound };
+        let outcome = Outcome { haft: short(haft), peer: short(peer), ratio, bound };
         Row { what: what.into(), outcome: Ok(outcome) }
     }
 
@@ -44,7 +44,7 @@ impl Row {
         allowed: Duration,
     ) -> Row {
         let ratio = haft.saturating_sub(peer).as_secs_f64() / allowed.as_secs_f64();
-        let outcome = Outcome { haft: milliseconds(haft), peer: milliseconds(peer), ratio, bound: 1.0 };
+        let outcome = Outcome { haft: short(haft), peer: short(peer), ratio, bound: 1.0 };
         Row { what: what.into(), outcome: Ok(outcome) }
     }
 
@@ -83,6 +83,11 @@ pub(super) fn text(rows: &[Row]) -> String {
 
 fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+/// A time that may be far shorter than a millisecond.
+pub(super) fn short(time: Duration) -> String {
+    if time < Duration::from_millis(1) { format!("{} µs", time.as_micros()) } else { milliseconds(time) }
 }
 
 /// One who races: runs once, and says how long it took.

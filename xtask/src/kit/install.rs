@@ -8,7 +8,7 @@ use super::{
     Kit, has_npm, has_python,
     packages::{BUILT, NPM, PEERS, PYTHON, PYTHON_V1, Venv},
 };
-use crate::repository::{cargo, succeeds};
+use crate::repository::{cargo, succeeds, tools};
 
 impl Kit {
     /// Fetches what is not there, and names what could not be had.
@@ -23,7 +23,12 @@ impl Kit {
         if with_peers {
             self.build_peers()?;
         }
-        Ok(self.missing(venvs))
+        let mut missing = self.missing(venvs);
+        if with_peers {
+            let absent = BUILT.iter().filter(|(name, _)| self.built(name).is_err());
+            missing.extend(absent.map(|(name, version)| format!("{name} {version} (cargo)")));
+        }
+        Ok(missing)
     }
 
     fn install_npm(&self) -> Result<()> {
@@ -64,7 +69,8 @@ impl Kit {
             if self.built(name).is_err() {
                 let words =
                     ["install", "--locked", "--no-default-features", "--version", version, name, "--root"];
-                try_to(cargo(&words).arg(self.root.join("cargo")));
+                println!("kit: cargo install {name}@{version}, which takes some minutes");
+                try_to(cargo(&words).arg(tools()?));
             }
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! `cargo xtask kit`: the suite, servers and clients of others that haft is tried with.
 //!
-//! They are kept outside the repository, in `$HAFT_MCP_KIT` or `~/.cache/haft/mcp-kit`, each in a fixed version. What is there is
-//! not asked for again; what cannot be had is named, and whatever needs it is skipped with that reason.
+//! They are kept outside the repository, in `$HAFT_MCP_KIT` or `~/.cache/haft/mcp-kit`, each in a fixed version; what has to be
+//! built is kept with the other tools. What is there is not asked for again; what cannot be had is named, and whatever needs it
+//! is skipped with that reason.
 
 mod packages; // what is in it
 mod install; //  how it gets there
@@ -14,9 +15,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+use crate::repository::tools;
 use packages::Venv;
 
-pub(crate) use packages::{PYTHON, PYTHON_V1};
+pub(crate) use packages::{PEERS, PYTHON, PYTHON_V1};
 
 /// `cargo xtask kit [--peers]`.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -72,7 +74,8 @@ impl Kit {
 
     /// A peer that was built from its source.
     pub(crate) fn built(&self, program: &str) -> Result<PathBuf, String> {
-        present(self.root.join("cargo/bin").join(program), program)
+        let tools = tools().map_err(|err| err.to_string())?;
+        present(tools.join("bin").join(program), program)
     }
 
     /// `node FILE WORDS`.
@@ -87,7 +90,7 @@ fn present(path: PathBuf, what: &str) -> Result<PathBuf, String> {
     if path.exists() {
         Ok(path)
     } else {
-        Err(format!("{what} is not in the kit; `cargo xtask kit` installs it"))
+        Err(format!("{what} is not in the kit; `cargo xtask kit` installs it, peers with --peers"))
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::haft::Haft;
+use crate::haft::{Haft, bytes_in};
 
 /// How long an answer may take: longer than any pause that haft makes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -124,11 +124,8 @@ impl Gateway {
     pub(super) fn vitals(&self) -> Vitals {
         let pid = self.child.id();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let kilobytes = status.lines().find_map(|line| {
-            line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
-        });
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
-        Vitals { memory: kilobytes.unwrap_or(0) << 10, descriptors }
+        Vitals { memory: bytes_in(&status, "VmRSS:").unwrap_or(0), descriptors }
     }
 
     /// Everybody who descends from it, itself included: `pid command`.

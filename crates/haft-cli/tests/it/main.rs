@@ -29,6 +29,7 @@ mod mcp; //       clients of the protocol
 mod collector; // a collector that keeps what it is sent
 #[cfg(feature = "otel")]
 mod telemetry; // spans, metrics, logs
+mod streams; //   the streams that they speak on
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show

@@ -3,6 +3,7 @@
 mod token; //    what clients by HTTP have to show
 mod clients; //  where each client keeps its servers, and in which form
 mod install; //  writing it there
+mod streams; //  stdin and stdout, without threads
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -130,7 +131,7 @@ async fn serve(setup: &Setup, args: &Args, options: DoorOptions) -> anyhow::Resu
     let served = async {
         match args.listen {
             Some(address) => listen(setup, args, &door, address).await,
-            None => door.serve(tokio::io::stdin(), tokio::io::stdout()).await.context("the client"),
+            None => door.serve(streams::input(), streams::output()).await.context("the client"),
         }
     };
     tokio::pin!(served);

@@ -68,7 +68,7 @@ fn log(filter: &str, is_quiet: bool) -> anyhow::Result<()> {
 #[cfg(feature = "otel")]
 fn parent() -> Option<haft_otel::Parent> {
     if let Some(passage) = haft_mcp::Passage::current() {
-        return haft_otel::parent_in(passage.meta());
+        return passage.trace().and_then(haft_otel::Parent::of);
     }
     let variable = |name: &str| std::env::var(name).ok();
     haft_otel::Parent::read(&variable("TRACEPARENT")?, variable("TRACESTATE").as_deref())

@@ -16,5 +16,5 @@ pub mod lint; //      is a description meant for the model, or against it?
 mod wire; //          how messages travel
 mod passage; //       how a call that comes in at our door goes out to a server
 
-pub use passage::Passage;
+pub use passage::{Passage, Trace};
 pub use shape::{call_tool_result, list_tools_result, tool};

@@ -15,6 +15,22 @@ use crate::{
 
 /// Where `_meta` says to which trace a request belongs.
 pub(crate) const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
+
+/// The trace that a request belongs to, in the words of W3C Trace Context. A stranger's: it may be none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trace<'a> {
+    /// `traceparent`.
+    pub parent: &'a str,
+    /// `tracestate`.
+    pub state: Option<&'a str>,
+}
+
+/// What `_meta` says of it.
+pub(crate) fn trace(meta: &Map<String, Value>) -> Option<Trace<'_>> {
+    let text = |key: &str| meta.get(key).and_then(Value::as_str);
+    Some(Trace { parent: text(TRACEPARENT)?, state: text(TRACESTATE) })
+}
 
 /// What a call brings along.
 #[derive(Clone)]
@@ -83,6 +99,11 @@ impl Passage {
     /// What of the caller's `_meta` is for the server: to be put into the `_meta` of the request.
     pub fn meta(&self) -> &Map<String, Value> {
         &self.0.meta
+    }
+
+    /// The trace that the call belongs to.
+    pub fn trace(&self) -> Option<Trace<'_>> {
+        trace(&self.0.meta)
     }
 
     /// Keeps the server's answer as it was, for what the engine's result has no place for.

@@ -37,6 +37,6 @@ pub mod logs; //     … and all of it as lines
 pub use calls::CallObserver;
 pub use parent::Parent;
 #[cfg(feature = "mcp")]
-pub use requests::{RequestObserver, parent_in};
+pub use requests::RequestObserver;
 pub use telemetry::Telemetry;
 pub use wanted::Unusable;

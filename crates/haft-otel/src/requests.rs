@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use haft_mcp::{
-    client::Refused,
-    server::{OpenRequest, RequestFacts, RequestObserver as Observer},
+    Trace,
+    server::{About, Answer, OpenRequest, REQUEST_ID, RequestFacts, RequestObserver as Observer},
 };
 use opentelemetry::{
     KeyValue,
@@ -16,12 +16,10 @@ use opentelemetry::{
     metrics::{Histogram, Meter},
     trace::{Span, SpanBuilder, SpanKind, Status, Tracer},
 };
-use serde_json::{Map, Value};
 
 use crate::{Parent, instruments::SECONDS, parent, words};
 
 const VERSION: &str = "mcp.protocol.version";
-const REQUEST_ID: &str = "jsonrpc.request.id";
 const STATUS: &str = "rpc.response.status_code";
 const PROMPT: &str = "gen_ai.prompt.name";
 const TRANSPORT: &str = "network.transport";
@@ -50,15 +48,17 @@ impl RequestObserver {
     }
 }
 
-/// The span that a request names as its own.
-pub fn parent_in(meta: &Map<String, Value>) -> Option<Parent> {
-    let text = |key: &str| meta.get(key).and_then(Value::as_str);
-    Parent::read(text("traceparent")?, text("tracestate"))
+/// The span that a request belongs to, by its client's word.
+impl Parent {
+    /// `None` if it is none.
+    pub fn of(trace: Trace<'_>) -> Option<Parent> {
+        Parent::read(trace.parent, trace.state)
+    }
 }
 
 impl Observer for RequestObserver {
     fn request(&self, request: &RequestFacts<'_>) -> Option<Box<dyn OpenRequest>> {
-        let parent = parent_in(request.meta).map(Parent::context).unwrap_or_default();
+        let parent = request.trace.and_then(Parent::of).map(Parent::context).unwrap_or_default();
         let target = target(request);
         let name = match &target {
             Some((_, target)) => format!("{} {target}", words::name(request.method)),
@@ -80,10 +80,9 @@ impl Observer for RequestObserver {
 }
 
 fn attributes(request: &RequestFacts<'_>, target: Option<&(&'static str, String)>) -> Vec<KeyValue> {
-    let id = request.id.as_str().map_or_else(|| request.id.to_string(), str::to_owned);
     let mut attributes = vec![
         KeyValue::new(words::METHOD, words::name(request.method)),
-        KeyValue::new(REQUEST_ID, words::name(&id)),
+        KeyValue::new(REQUEST_ID, words::name(request.id)),
         KeyValue::new(words::CONVERSATION, words::name(request.session)),
         KeyValue::new(TRANSPORT, transport(request)),
     ];
@@ -93,7 +92,7 @@ fn attributes(request: &RequestFacts<'_>, target: Option<&(&'static str, String)
     if let Some(version) = request.version {
         attributes.push(KeyValue::new(VERSION, words::name(version)));
     }
-    if request.method == "tools/call" {
+    if let Some(About::Tool(_)) = request.about {
         attributes.push(KeyValue::new(words::OPERATION, words::EXECUTE_TOOL));
     }
     if let Some((key, target)) = target {
@@ -104,12 +103,10 @@ fn attributes(request: &RequestFacts<'_>, target: Option<&(&'static str, String)
 
 /// What it is about, where that has a name. A resource has an address, which may be private.
 fn target(request: &RequestFacts<'_>) -> Option<(&'static str, String)> {
-    let key = match request.method {
-        "tools/call" => words::TOOL,
-        "prompts/get" => PROMPT,
-        _ => return None,
-    };
-    Some((key, words::name(request.params.get("name")?.as_str()?)))
+    Some(match request.about? {
+        About::Tool(name) => (words::TOOL, words::name(name)),
+        About::Prompt(name) => (PROMPT, words::name(name)),
+    })
 }
 
 fn transport(request: &RequestFacts<'_>) -> &'static str {
@@ -132,19 +129,19 @@ impl OpenRequest for Open {
         parent::written(self.span.span_context())
     }
 
-    fn answered(mut self: Box<Self>, answer: Result<&Value, &Refused>) {
+    fn answered(mut self: Box<Self>, answer: Answer) {
         self.is_answered = true;
         let error = error(answer);
-        if let Err(refused) = answer {
-            self.span.set_attribute(KeyValue::new(STATUS, refused.code.to_string()));
+        if let Answer::Refused(code) = answer {
+            self.span.set_attribute(KeyValue::new(STATUS, code.to_string()));
         }
         // A name that nobody has is a client's invention: metrics must not have a series for each.
-        let method = if is_unknown(answer) { words::OTHER.to_owned() } else { self.method.clone() };
+        let method =
+            if answer == Answer::Refused(NO_METHOD) { words::OTHER.to_owned() } else { self.method.clone() };
         let mut measured =
             vec![KeyValue::new(words::METHOD, method), KeyValue::new(TRANSPORT, self.transport)];
-        measured.extend(
-            self.target.take().filter(|_| answer.is_ok()).map(|(key, target)| KeyValue::new(key, target)),
-        );
+        let named = self.target.take().filter(|_| !matches!(answer, Answer::Refused(_)));
+        measured.extend(named.map(|(key, target)| KeyValue::new(key, target)));
         if let Some(error) = error {
             self.fail(&error);
             measured.push(KeyValue::new(words::ERROR_TYPE, error));
@@ -172,13 +169,10 @@ impl Drop for Open {
 }
 
 /// The code of an error, or that the answer itself is one.
-fn error(answer: Result<&Value, &Refused>) -> Option<String> {
+fn error(answer: Answer) -> Option<String> {
     match answer {
-        Ok(result) => (result.get("isError") == Some(&Value::Bool(true))).then(|| "tool_error".to_owned()),
-        Err(refused) => Some(refused.code.to_string()),
+        Answer::Given => None,
+        Answer::Failed => Some("tool_error".to_owned()),
+        Answer::Refused(code) => Some(code.to_string()),
     }
-}
-
-fn is_unknown(answer: Result<&Value, &Refused>) -> bool {
-    answer.is_err_and(|refused| refused.code == NO_METHOD)
 }

@@ -39,7 +39,7 @@ pub(super) async fn answer(
     let open = observer::begin(guest, &request.id, &request.method, &request.params, &mut said);
     let answer = worked_out(guest, request, said, outlet).await;
     if let Some(open) = open {
-        open.answered(answer.as_ref());
+        observer::end(open, answer.as_ref());
     }
     answer
 }

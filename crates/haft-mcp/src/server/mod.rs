@@ -36,4 +36,4 @@ mod http; //       clients by HTTP
 pub use ask::Elicitor;
 pub use door::{Door, DoorOptions};
 pub use http::{Badge, HttpOptions, Token};
-pub use observer::{OpenRequest, RequestFacts, RequestObserver};
+pub use observer::{About, Answer, OpenRequest, REQUEST_ID, RequestFacts, RequestObserver};

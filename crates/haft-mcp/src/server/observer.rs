@@ -6,7 +6,10 @@
 use serde_json::{Map, Value};
 
 use super::{era::Said, guest::Guest};
-use crate::{client::Refused, passage::TRACEPARENT};
+use crate::{
+    client::Refused,
+    passage::{TRACEPARENT, Trace, trace},
+};
 
 /// Hears of every request that comes in at the door.
 pub trait RequestObserver: Send + Sync {
@@ -21,20 +24,43 @@ pub trait OpenRequest: Send {
     fn traceparent(&self) -> Option<String>;
 
     /// It is answered.
-    fn answered(self: Box<Self>, answer: Result<&Value, &Refused>);
+    fn answered(self: Box<Self>, answer: Answer);
 }
+
+/// How a request was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// With what was wanted.
+    Given,
+    /// With a result that is an error: the tool did not do what it was called for.
+    Failed,
+    /// With an error of the protocol that has this code. `-32601`: there is no such method.
+    Refused(i64),
+}
+
+/// What a request is about, by the name that its client has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About<'a> {
+    /// A tool.
+    Tool(&'a str),
+    /// A prompt.
+    Prompt(&'a str),
+}
+
+/// What the conventions of OpenTelemetry call the id of a request.
+pub const REQUEST_ID: &str = "jsonrpc.request.id";
 
 /// What is known of a request before it is answered. Much of it is a client's own word.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestFacts<'a> {
     /// What is wanted: `tools/call`.
     pub method: &'a str,
-    /// The rest of it, without `_meta`.
-    pub params: &'a Map<String, Value>,
-    /// What of its `_meta` goes on to servers: `traceparent`, for example.
-    pub meta: &'a Map<String, Value>,
-    /// A text or a number.
-    pub id: &'a Value,
+    /// What it is about, where that has a name.
+    pub about: Option<About<'a>>,
+    /// The trace that it belongs to, by its client's word: `traceparent` and `tracestate` of W3C Trace Context.
+    pub trace: Option<Trace<'a>>,
+    /// A text or a number, as text.
+    pub id: &'a str,
     /// The revision of the protocol, if the request says it.
     pub version: Option<&'a str>,
     /// The session of the engine that it belongs to. That of the protocol is not told: whoever knows it may use it.
@@ -52,11 +78,12 @@ pub(super) fn begin(
     said: &mut Said,
 ) -> Option<Box<dyn OpenRequest>> {
     let observer = guest.door.options.observer.as_ref()?;
+    let number = id.to_string();
     let open = observer.request(&RequestFacts {
         method,
-        params,
-        meta: &said.rest,
-        id,
+        about: about(method, params),
+        trace: trace(&said.rest),
+        id: id.as_str().unwrap_or(&number),
         version: said.version.as_deref(),
         session: guest.session.id().as_str(),
         is_http: guest.is_http,
@@ -65,4 +92,22 @@ pub(super) fn begin(
         said.rest.insert(TRACEPARENT.to_owned(), traceparent.into());
     }
     Some(open)
+}
+
+/// Tells how it was answered.
+pub(super) fn end(open: Box<dyn OpenRequest>, answer: Result<&Value, &Refused>) {
+    open.answered(match answer {
+        Ok(result) if result.get("isError") == Some(&Value::Bool(true)) => Answer::Failed,
+        Ok(_) => Answer::Given,
+        Err(refused) => Answer::Refused(refused.code),
+    });
+}
+
+fn about<'a>(method: &str, params: &'a Map<String, Value>) -> Option<About<'a>> {
+    let name = params.get("name")?.as_str()?;
+    match method {
+        "tools/call" => Some(About::Tool(name)),
+        "prompts/get" => Some(About::Prompt(name)),
+        _ => None,
+    }
 }

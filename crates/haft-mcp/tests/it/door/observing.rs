@@ -4,14 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use haft_mcp::{
     Passage,
-    client::Refused,
-    server::{OpenRequest, RequestFacts, RequestObserver},
+    server::{About, Answer, OpenRequest, RequestFacts, RequestObserver},
 };
 use haft_testkit::{Probe, sleeping};
 use haft_tool::{Effects, Reply, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::kit::{House, text};
 
@@ -31,9 +30,11 @@ impl Ear {
 
 impl RequestObserver for Ear {
     fn request(&self, request: &RequestFacts<'_>) -> Option<Box<dyn OpenRequest>> {
-        let RequestFacts { method, id, is_http, meta, .. } = request;
+        let RequestFacts { method, id, is_http, trace, .. } = request;
         assert!(!is_http && !request.session.is_empty());
-        self.note(format!("{method} {id} of {}", meta.get("traceparent").unwrap_or(&Value::Null)));
+        assert_eq!(request.about.is_some(), *method == "tools/call");
+        assert!(matches!(request.about, None | Some(About::Tool("Trace" | "Sleep"))));
+        self.note(format!("{method} {id} of {}", trace.map_or("nobody", |trace| trace.parent)));
         (*method != "ping")
             .then(|| Box::new(Open { ear: self.clone(), is_open: true }) as Box<dyn OpenRequest>)
     }
@@ -49,9 +50,9 @@ impl OpenRequest for Open {
         Some("ours".to_owned())
     }
 
-    fn answered(mut self: Box<Self>, answer: Result<&Value, &Refused>) {
+    fn answered(mut self: Box<Self>, answer: Answer) {
         self.is_open = false;
-        self.ear.note(answer.map_or_else(|refused| refused.code.to_string(), |_| "answered".to_owned()));
+        self.ear.note(format!("{answer:?}"));
     }
 }
 
@@ -79,9 +80,12 @@ async fn every_request_is_heard_of_and_its_call_has_the_name_that_it_was_given()
         let params = json!({ "name": "Trace", "arguments": {}, "_meta": { "traceparent": "theirs" } });
         let result = client.ask("tools/call", params).await.unwrap();
         assert_eq!(text(&result), "\"ours\"");
-        assert!(ear.take().ends_with("of \"theirs\", answered"));
+        assert!(ear.take().ends_with("of theirs, Given"));
+        let wrong = json!({ "name": "Trace", "arguments": { "odd": 1 } });
+        client.ask("tools/call", wrong).await.unwrap();
+        assert!(ear.take().ends_with("Failed"));
         assert!(client.ask("no/such", json!({})).await.is_err());
-        assert!(ear.take().ends_with("of null, -32601"));
+        assert!(ear.take().ends_with("of nobody, Refused(-32601)"));
     }
 }
 
@@ -93,7 +97,7 @@ async fn a_request_that_is_taken_back_has_no_end_and_one_of_no_interest_no_begin
     let mut client = open.legacy(json!({})).await;
     ear.take();
     client.ask("ping", json!({})).await.unwrap();
-    assert_eq!(ear.take(), "ping 2 of null");
+    assert_eq!(ear.take(), "ping 2 of nobody");
     let id = client.send("tools/call", json!({ "name": "Sleep", "arguments": { "ms": 60_000 } })).await;
     while probe.notes().is_empty() {
         tokio::task::yield_now().await;
@@ -102,5 +106,5 @@ async fn a_request_that_is_taken_back_has_no_end_and_one_of_no_interest_no_begin
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
     client.say(taken_back).await;
     client.ask("ping", json!({})).await.unwrap();
-    assert_eq!(ear.take(), "tools/call 3 of null, taken back, ping 4 of null");
+    assert_eq!(ear.take(), "tools/call 3 of nobody, taken back, ping 4 of nobody");
 }

@@ -11,9 +11,9 @@ use haft_engine::session::CallState;
 use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter};
 use serde_json::{Value, json};
 
-pub(crate) use when::Clock;
+pub(crate) use when::Page;
 #[cfg(test)]
-pub(crate) use when::tests::noon;
+pub(crate) use when::tests::plain;
 
 use crate::{
     cli::Options,
@@ -104,7 +104,7 @@ fn states() -> impl TypedValueParser<Value = CallState> {
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
-    let log = Log { options, store: &store, clock: Clock::here() };
+    let log = Log { options, store: &store, page: Page::stdout() };
     let runtime = watch::runtime()?;
     runtime.block_on(async {
         match &args.what {
@@ -119,7 +119,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
 struct Log<'a> {
     options: &'a Options,
     store: &'a Store,
-    clock: Clock,
+    page: Page,
 }
 
 impl Log<'_> {
@@ -128,7 +128,7 @@ impl Log<'_> {
     }
 
     fn filter(&self, which: &Which) -> anyhow::Result<CallFilter> {
-        let at = |text: &Option<String>| text.as_deref().map(|text| self.clock.parse(text)).transpose();
+        let at = |text: &Option<String>| text.as_deref().map(|text| self.page.clock.parse(text)).transpose();
         Ok(CallFilter {
             session: self.options.session.as_deref().map(Into::into),
             tool: which.tool.clone(),
@@ -153,7 +153,7 @@ impl Log<'_> {
         let mut out = Out::stdout();
         match self.options.json {
             true => calls.iter().try_for_each(|call| out.json(call))?,
-            false => out.text(&table::all(&calls, &self.clock))?,
+            false => out.text(&table::all(&calls, &self.page))?,
         }
         out.flush()?;
         Ok(Exit::Done)
@@ -165,7 +165,7 @@ impl Log<'_> {
         latest.reverse();
         let mut out = Out::stdout();
         if !self.options.json {
-            out.text(&table::heading())?;
+            out.text(&table::heading(&self.page))?;
         }
         (filter.after, filter.most) = (Some(CallNo(0)), PAGE);
         loop {
@@ -173,7 +173,7 @@ impl Log<'_> {
                 filter.after = filter.after.max(Some(call.no));
                 match self.options.json {
                     true => out.json(call)?,
-                    false => out.text(&table::line(call, &self.clock))?,
+                    false => out.text(&table::line(call, &self.page))?,
                 }
             }
             out.flush()?;
@@ -194,7 +194,7 @@ impl Log<'_> {
         let mut out = Out::stdout();
         match self.options.json {
             true => out.json(&whole)?,
-            false => out.lines(&show::one(&call, &whole, &self.clock))?,
+            false => out.lines(&show::one(&call, &whole, &self.page.clock))?,
         }
         out.flush()?;
         Ok(Exit::Done)

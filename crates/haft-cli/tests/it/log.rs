@@ -41,6 +41,18 @@ fn a_turn_that_is_sent_twice_happens_once() {
 }
 
 #[test]
+fn calls_of_an_api_without_ids_are_new_in_every_turn() {
+    let place = Place::new("-- project/haft.toml\n");
+    let call = json!({ "functionCall": { "name": "Bash", "args": { "command": "echo x >> lines.txt" } } });
+    let message = json!({ "candidates": [{ "content": { "role": "model", "parts": [call] } }] }).to_string();
+    for _ in 0..2 {
+        let ran = place.haft_with(&["turn", "--session", "work", "--allow", "Bash"], &message);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    assert_eq!(fs::read_to_string(place.path("project/lines.txt")).unwrap(), "x\nx\n");
+}
+
+#[test]
 fn calls_of_haft_call_are_new_unless_they_have_an_id() {
     let place = Place::new("-- project/haft.toml\n");
     let call = |more: &[&str]| {

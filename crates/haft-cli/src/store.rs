@@ -3,11 +3,9 @@
 //! Nothing is opened here: the book opens itself when the first call is about to start, on its own thread.
 
 use std::{
+    collections::BTreeSet,
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use haft_engine::EngineBuilder;
@@ -30,7 +28,11 @@ const MAX_MB: usize = 512;
 pub(crate) struct Store {
     pub(crate) book: Arc<dyn Book>,
     on_failure: OnFailure,
+    tell: Tell,
 }
+
+/// Tells the person what is wrong with the journal.
+type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +49,7 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
         return Ok(None);
     }
     // Where there is no place for it, commands that make calls say so; others need none.
-    Ok(place::state().is_ok().then(|| open(settings)).transpose()?)
+    place::state().is_ok().then(|| open(settings)).transpose()
 }
 
 /// The store, for those who look at what is there.
@@ -57,8 +59,21 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
         Some(settings::OnFailure::Refuse) => OnFailure::Refuse,
         Some(settings::OnFailure::Warn) | None => OnFailure::Warn,
     };
-    let book = SqliteBook::at(path, limits(settings), complain);
-    Ok(Store { book: Arc::new(book), on_failure })
+    let tell = once_each();
+    let telling = tell.clone();
+    let book = SqliteBook::at(path, limits(settings), move |words| telling(words));
+    Ok(Store { book: Arc::new(book), on_failure, tell })
+}
+
+/// A trouble meets many: each first sentence is said once.
+fn once_each() -> Tell {
+    let said: Mutex<BTreeSet<String>> = Mutex::default();
+    Arc::new(move |words| {
+        let trouble = words.split(". ").next().unwrap_or(words).to_owned();
+        if said.lock().unwrap_or_else(PoisonError::into_inner).insert(trouble) {
+            complain(words);
+        }
+    })
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -74,16 +89,15 @@ fn limits(settings: &Settings) -> Limits {
 impl Store {
     /// An engine that records its calls here.
     pub(crate) fn add(&self, builder: EngineBuilder) -> EngineBuilder {
-        builder.journal(Journal::new(self.book.clone(), complain).on_failure(self.on_failure))
+        let tell = self.tell.clone();
+        let journal = Journal::new(self.book.clone(), move |words| tell(words));
+        builder.journal(journal.on_failure(self.on_failure))
     }
 
     /// Waits until what was recorded would outlive this process.
     pub(crate) async fn flush(&self) {
-        static TOLD: AtomicBool = AtomicBool::new(false);
-        if let Err(err) = self.book.flush().await
-            && !TOLD.swap(true, Ordering::Relaxed)
-        {
-            complain(&format!("{err}. Some of what was done is not recorded."));
+        if let Err(err) = self.book.flush().await {
+            (self.tell)(&format!("{err}. Some of what was done is not recorded."));
         }
     }
 }

@@ -10,6 +10,7 @@ mod read; //    Read against sed
 mod edit; //    Edit against cp
 mod sandbox; // a confined command against the same without
 mod gateway; // a call through haft mcp against a call without
+mod journal; // recording calls, and finding them
 mod peers; //   the programs to be compared with
 mod table; //   who took how long, and what was promised
 
@@ -34,15 +35,17 @@ enum Subject {
     Edit,
     Sandbox,
     Gateway,
+    Journal,
 }
 
-const ALL: [(&str, Subject); 6] = [
+const ALL: [(&str, Subject); 7] = [
     ("engine", Subject::Engine),
     ("search", Subject::Search),
     ("read", Subject::Read),
     ("edit", Subject::Edit),
     ("sandbox", Subject::Sandbox),
     ("gateway", Subject::Gateway),
+    ("journal", Subject::Journal),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -81,6 +84,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Gateway => gateway::rows(&haft, &place)?,
+        Subject::Journal => journal::rows(&haft, &place)?,
         Subject::Engine => Vec::new(),
     };
     println!("{}", table::text(&rows));
@@ -106,7 +110,7 @@ impl Options {
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {
                     bail!(
-                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, gateway and all"
+                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, gateway, journal and all"
                     )
                 }
             }

@@ -16,6 +16,8 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
     // The tools are for its tests.
     ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
+    // The redactor is for its tests.
+    ("haft-store", &["haft-tool", "haft-schema", "haft-redact", "haft-engine"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
     ("haft-otel", &["haft-tool", "haft-redact", "haft-engine", "haft-mcp"]),
@@ -44,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "haft-shell",
             "haft-tools",
             "haft-hooks",
+            "haft-store",
             "haft-model",
             "haft-mcp",
             "haft-otel",
@@ -51,7 +54,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
         ],
     ),
     (TESTKIT, &["haft-tool", "haft-schema", "haft-engine"]),
-    ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-tools", "haft-mcp"]),
+    ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-store", "haft-tools", "haft-mcp"]),
 ];
 
 const TESTKIT: &str = "haft-testkit";

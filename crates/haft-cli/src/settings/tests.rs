@@ -94,7 +94,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-         models, agents, groups, sandbox, web, secrets, mcp, hooks, limits, tools, read, bash",
+         models, agents, groups, sandbox, web, secrets, journal, mcp, hooks, limits, tools, read, bash",
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(
@@ -212,6 +212,10 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("secrets.off_for", Some("[\"Read\"]"), None),
     ("secrets.names", None, Some("[\"MY_PIN\"]")),
     ("secrets.values_from", None, Some("[\"MY_PIN\"]")),
+    ("journal.enabled", Some("false"), Some("true")),
+    ("journal.on_failure", Some("\"warn\""), Some("\"refuse\"")),
+    ("journal.keep_days", Some("1"), None),
+    ("journal.max_mb", Some("1"), None),
     ("mcp.data_reminder", Some("false"), Some("true")),
     ("mcp.servers.*.command", None, Some("\"x\"")),
     ("mcp.servers.*.args", None, Some("[\"x\"]")),

@@ -10,6 +10,8 @@
 mod record; //   what a row holds
 mod book; //     what a backend must do
 mod memory; //   a book for tests
+#[cfg(feature = "postgres")]
+pub mod postgres; // the book of several machines
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
 pub use memory::MemoryBook;

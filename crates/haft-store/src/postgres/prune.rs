@@ -1,0 +1,98 @@
+//! What is forgotten: what is old, and the oldest of what is too much. Calls that run stay.
+
+use std::rc::Rc;
+
+use tokio_postgres::Row;
+
+use super::{link::Link, room::Room};
+use crate::book::{BookError, Limits, Pruned};
+
+/// So many calls go at once: a statement that took minutes would keep others waiting, and might never be answered.
+const AT_ONCE: i64 = 2000;
+
+pub(super) async fn prune(room: Rc<Room>, limits: Limits) -> Result<Pruned, BookError> {
+    room.queue().settle().await?;
+    let link = room.link().await?;
+    let mut pruned = Pruned::default();
+    if let Some(before) = limits.before {
+        older(link, before.0, &mut pruned).await?;
+    }
+    if let Some(most) = limits.max_bytes {
+        larger(link, most, &mut pruned).await?;
+    }
+    Ok(pruned)
+}
+
+async fn older(link: &Link, before: i64, pruned: &mut Pruned) -> Result<(), BookError> {
+    loop {
+        let gone = link.ask(async |client| client.execute(OLD_CALLS, &[&before, &AT_ONCE]).await).await?;
+        pruned.calls += gone;
+        if gone == 0 {
+            break;
+        }
+    }
+    while link.ask(async |client| client.execute(OLD_EVENTS, &[&before, &AT_ONCE]).await).await? > 0 {}
+    pruned.sessions += link.ask(async |client| client.execute(OLD_SESSIONS, &[&before]).await).await?;
+    link.ask(async |client| client.execute(OLD_DOCUMENTS, &[&before]).await).await?;
+    Ok(())
+}
+
+/// Whole sessions, the one first in which nothing happened for longest, until the rest is small enough.
+async fn larger(link: &Link, most: u64, pruned: &mut Pruned) -> Result<(), BookError> {
+    let rows = link.ask(async |client| client.query(SIZES, &[]).await).await?;
+    let bytes = |row: &Row| u64::try_from(row.get::<_, i64>("bytes")).unwrap_or(0);
+    let mut whole: u64 = rows.iter().map(bytes).sum();
+    for row in rows.iter().filter(|row| !row.get::<_, bool>("runs")) {
+        if whole <= most {
+            return Ok(());
+        }
+        let session: String = row.get("session");
+        loop {
+            let gone = link.ask(async |client| client.execute(ITS_CALLS, &[&session, &AT_ONCE]).await).await?;
+            pruned.calls += gone;
+            if gone == 0 {
+                break;
+            }
+        }
+        link.ask(async |client| client.execute("DELETE FROM haft_events WHERE session = $1", &[&session]).await)
+            .await?;
+        let sql = "DELETE FROM haft_sessions WHERE session = $1";
+        pruned.sessions += link.ask(async |client| client.execute(sql, &[&session]).await).await?;
+        whole -= bytes(row);
+    }
+    Ok(())
+}
+
+const OLD_CALLS: &str = "
+    DELETE FROM haft_calls WHERE no IN (
+        SELECT c.no FROM haft_calls c LEFT JOIN haft_leases l USING (lease)
+        WHERE c.at < $1 AND NOT (c.state = 0 AND coalesce(l.until > clock_timestamp(), false)) LIMIT $2)";
+
+const OLD_EVENTS: &str = "
+    DELETE FROM haft_events WHERE no IN (
+        SELECT e.no FROM haft_events e
+        WHERE e.at < $1 AND NOT EXISTS (SELECT FROM haft_calls c WHERE c.key = e.key) LIMIT $2)";
+
+const OLD_SESSIONS: &str = "
+    DELETE FROM haft_sessions s
+    WHERE s.last < $1 AND NOT EXISTS (SELECT FROM haft_calls c WHERE c.session = s.session)";
+
+/// What sessions remember goes with them.
+const OLD_DOCUMENTS: &str = "
+    DELETE FROM haft_documents d
+    WHERE d.space = 'session' AND d.changed < $1
+        AND NOT EXISTS (SELECT FROM haft_sessions s WHERE s.session = d.key)";
+
+/// As they are stored; the few hundred bytes of a row besides its texts are counted as such.
+const SIZES: &str = "
+    SELECT s.session, (coalesce(c.bytes, 0) + coalesce(e.bytes, 0))::bigint AS bytes, coalesce(c.runs, false) AS runs
+    FROM haft_sessions s
+    LEFT JOIN (
+        SELECT session, sum(300 + coalesce(pg_column_size(result), 0) + pg_column_size(description)) AS bytes,
+            bool_or(state = 0 AND lease IN (SELECT lease FROM haft_leases WHERE until > clock_timestamp())) AS runs
+        FROM haft_calls GROUP BY session) c USING (session)
+    LEFT JOIN (
+        SELECT session, sum(150 + pg_column_size(body)) AS bytes FROM haft_events GROUP BY session) e USING (session)
+    ORDER BY s.last";
+
+const ITS_CALLS: &str = "DELETE FROM haft_calls WHERE no IN (SELECT no FROM haft_calls WHERE session = $1 LIMIT $2)";

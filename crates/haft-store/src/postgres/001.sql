@@ -16,6 +16,14 @@ CREATE TABLE haft_sessions (
 );
 CREATE INDEX haft_sessions_last ON haft_sessions (last);
 
+CREATE TABLE haft_turns (
+    session text NOT NULL,
+    turn bigint NOT NULL,
+    at bigint NOT NULL,
+    ended bigint,
+    PRIMARY KEY (session, turn)
+);
+
 -- `key` is a hash of session, call, digest and nth: ids come from models and may be longer than an index takes.
 CREATE TABLE haft_calls (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -46,7 +46,7 @@ async fn decide(
     lease: &Lease,
 ) -> Result<Option<Claimed>, Error> {
     let transaction = client.transaction().await?;
-    let row = write::begin(&transaction, mark, claim, OPEN, claim.repeatable, lease).await?;
+    let row = write::begin(&transaction, mark, claim, OPEN, lease).await?;
     transaction.commit().await?;
     match row {
         Some(_) => Ok(Some(Claimed::Yours)),
@@ -57,7 +57,7 @@ async fn decide(
 async fn look(client: &Client, mark: Uuid, claim: &Claim, lease: &Lease) -> Result<Option<Claimed>, Error> {
     let hash = write::hash(&claim.key);
     let sql = client.prepare_cached(LOOK).await?;
-    let Some(row) = client.query_opt(&sql, &[&hash]).await? else { return Ok(None) };
+    let Some(row) = client.query_opt(&sql, &[&hash, &lease.id, &claim.was_dropped]).await? else { return Ok(None) };
     let (state, is_alive): (i16, bool) = (row.get("state"), row.get("alive"));
     let owner = row.get::<_, Option<String>>("owner").map(shown).unwrap_or_default();
     Ok(match state {
@@ -66,7 +66,7 @@ async fn look(client: &Client, mark: Uuid, claim: &Claim, lease: &Lease) -> Resu
         OPEN if is_alive => Some(Claimed::Busy(owner)),
         OPEN => {
             let sql = client.prepare_cached(TAKE).await?;
-            let taken = client.execute(&sql, &[&hash, &lease.id, &lease.owner, &mark]).await?;
+            let taken = client.execute(&sql, &[&hash, &lease.id, &lease.owner, &mark, &claim.was_dropped]).await?;
             (taken > 0).then_some(Claimed::CutOff)
         }
         _ => None,
@@ -74,11 +74,13 @@ async fn look(client: &Client, mark: Uuid, claim: &Claim, lease: &Lease) -> Resu
 }
 
 const LOOK: &str = "
-    SELECT c.state, c.owner, c.claim, c.result, coalesce(l.until > clock_timestamp(), false) AS alive
+    SELECT c.state, c.owner, c.claim, c.result,
+        coalesce(l.until > clock_timestamp(), false) AND NOT ($3 AND l.lease = $2) AS alive
     FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE c.key = $1";
 
 /// Cut off, and not to be made again: it is somebody's all the same, so that one alone says what became of it.
 const TAKE: &str = "
     UPDATE haft_calls c SET lease = $2, owner = $3, claim = $4
     WHERE c.key = $1 AND c.state = 0 AND NOT EXISTS (
-        SELECT FROM haft_leases l WHERE l.lease = c.lease AND l.until > clock_timestamp())";
+        SELECT FROM haft_leases l
+        WHERE l.lease = c.lease AND l.until > clock_timestamp() AND NOT ($5 AND l.lease = $2))";

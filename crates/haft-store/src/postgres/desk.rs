@@ -9,8 +9,7 @@ use std::{
     pin::Pin,
     rc::Rc,
     sync::{
-        Arc,
-        mpsc as std_mpsc,
+        Arc, Mutex, PoisonError, mpsc as std_mpsc,
     },
     thread,
     time::Duration,
@@ -34,7 +33,7 @@ type Job = Box<dyn FnOnce(Rc<Room>) -> Pin<Box<dyn Future<Output = ()>>> + Send>
 pub(super) struct Desk {
     jobs: Option<mpsc::UnboundedSender<Job>>,
     /// Ends with the thread.
-    ended: std_mpsc::Receiver<()>,
+    ended: Mutex<std_mpsc::Receiver<()>>,
 }
 
 impl Desk {
@@ -51,7 +50,7 @@ impl Desk {
             local.block_on(&runtime, serve(Rc::new(room(queue)), inbox));
             drop(ending);
         })?;
-        Ok(Desk { jobs: Some(jobs), ended })
+        Ok(Desk { jobs: Some(jobs), ended: Mutex::new(ended) })
     }
 
     /// Has work done. It is done whether or not anybody waits for it.
@@ -83,7 +82,8 @@ impl Drop for Desk {
     fn drop(&mut self) {
         self.jobs = None;
         // What is queued is written first, if the server is there to take it.
-        let _ = self.ended.recv_timeout(FAREWELL);
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(FAREWELL);
     }
 }
 

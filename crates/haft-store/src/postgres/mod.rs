@@ -82,7 +82,7 @@ impl PostgresBook {
 impl Book for PostgresBook {
     fn append(&self, entries: Vec<Entry>, durability: Durability) -> BoxFuture<'_, Result<(), BookError>> {
         Box::pin(async move {
-            entries.iter().filter_map(session_of).try_for_each(|session| check(session.as_str()))?;
+            entries.iter().map(session_of).try_for_each(|session| check(session.as_str()))?;
             self.queue.append(entries, durability).await
         })
     }
@@ -164,13 +164,14 @@ impl PostgresBook {
     }
 }
 
-fn session_of(entry: &Entry) -> Option<&SessionId> {
-    Some(match entry {
+fn session_of(entry: &Entry) -> &SessionId {
+    match entry {
         Entry::Turn(turn) => &turn.session,
         Entry::Started(claim) | Entry::Refused(claim) => &claim.key.session,
         Entry::Finished(outcome) => &outcome.key.session,
         Entry::Event(event) => &event.session,
-    })
+        Entry::TurnEnded { session, .. } => session,
+    }
 }
 
 fn check(name: &str) -> Result<(), BookError> {

@@ -32,6 +32,7 @@ async fn older(link: &Link, before: i64, pruned: &mut Pruned) -> Result<(), Book
         }
     }
     while link.ask(async |client| client.execute(OLD_EVENTS, &[&before, &AT_ONCE]).await).await? > 0 {}
+    link.ask(async |client| client.execute(OLD_TURNS, &[&before]).await).await?;
     pruned.sessions += link.ask(async |client| client.execute(OLD_SESSIONS, &[&before]).await).await?;
     link.ask(async |client| client.execute(OLD_DOCUMENTS, &[&before]).await).await?;
     Ok(())
@@ -56,6 +57,8 @@ async fn larger(link: &Link, most: u64, pruned: &mut Pruned) -> Result<(), BookE
         }
         link.ask(async |client| client.execute("DELETE FROM haft_events WHERE session = $1", &[&session]).await)
             .await?;
+        link.ask(async |client| client.execute("DELETE FROM haft_turns WHERE session = $1", &[&session]).await)
+            .await?;
         let sql = "DELETE FROM haft_sessions WHERE session = $1";
         pruned.sessions += link.ask(async |client| client.execute(sql, &[&session]).await).await?;
         whole -= bytes(row);
@@ -72,6 +75,10 @@ const OLD_EVENTS: &str = "
     DELETE FROM haft_events WHERE no IN (
         SELECT e.no FROM haft_events e
         WHERE e.at < $1 AND NOT EXISTS (SELECT FROM haft_calls c WHERE c.key = e.key) LIMIT $2)";
+
+const OLD_TURNS: &str = "
+    DELETE FROM haft_turns t
+    WHERE t.at < $1 AND NOT EXISTS (SELECT FROM haft_calls c WHERE c.session = t.session AND c.turn = t.turn)";
 
 const OLD_SESSIONS: &str = "
     DELETE FROM haft_sessions s

@@ -74,14 +74,21 @@ fn number(state: CallState) -> i32 {
 
 pub(super) async fn past(room: Rc<Room>, session: SessionId, most: usize) -> Result<Vec<PastCall>, BookError> {
     let mut query = Query::new(&format!(
-        "SELECT c.session, c.call, c.digest, c.nth, c.turn, {STATE} AS state
+        "SELECT c.session, c.call, c.digest, c.nth, c.turn, {STATE} AS state,
+             EXISTS (SELECT FROM haft_turns t WHERE t.session = c.session AND t.turn = c.turn AND t.ended IS NOT NULL)
+                 AS turn_ended
          FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE true"
     ));
     query.and("c.session = $", Some(kept(session.as_str()).into_owned()));
     let most = query.value(limit(most));
     let _ = write!(query.sql, " ORDER BY c.no DESC LIMIT {most}");
     let rows = room.link().await?.ask(async |client| query.rows(client).await).await?;
-    let past = |row: &Row| PastCall { key: key(row), turn: small(row.get("turn")), state: state(row.get("state")) };
+    let past = |row: &Row| PastCall {
+        key: key(row),
+        turn: small(row.get("turn")),
+        state: state(row.get("state")),
+        turn_ended: row.get("turn_ended"),
+    };
     Ok(rows.iter().rev().map(past).collect())
 }
 

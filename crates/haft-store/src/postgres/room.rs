@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use deadpool_postgres::Client;
 use tokio::{
     sync::OnceCell,
     task::spawn_local,
@@ -127,10 +128,9 @@ impl Room {
     /// Gives up the lease: what is still open was cut off, and others need not wait to know it.
     pub(super) async fn leave(&self) {
         if self.ready.initialized() {
-            let leave = self.link.ask_once(&async |client| {
-                client.execute("DELETE FROM haft_leases WHERE lease = $1", &[&self.lease.id]).await
-            });
-            let _ = timeout(LAST_WORD, leave).await;
+            let sql = "DELETE FROM haft_leases WHERE lease = $1";
+            let leave = async |client: &mut Client| client.execute(sql, &[&self.lease.id]).await;
+            let _ = timeout(LAST_WORD, self.link.ask_once(&leave)).await;
         }
     }
 

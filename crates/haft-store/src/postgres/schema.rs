@@ -50,7 +50,8 @@ pub(super) async fn prepare(client: &mut Client) -> Result<Form, Error> {
     Ok(Form::Present)
 }
 
-fn present() -> i32 {
+/// The number of the present form.
+pub(super) fn present() -> i32 {
     i32::try_from(STEPS.len()).unwrap_or(i32::MAX)
 }
 

@@ -46,9 +46,9 @@ pub(super) async fn entries(client: &mut Client, batches: &[Batch], lease: &Leas
 async fn write(on: &Transaction<'_>, mark: Uuid, entry: &Entry, lease: &Lease) -> Result<(), Error> {
     match entry {
         // With the sessions, at the end.
-        Entry::Turn(_) => Ok(()),
-        Entry::Started(claim) => begin(on, mark, claim, OPEN, false, lease).await.map(drop),
-        Entry::Refused(claim) => begin(on, mark, claim, REFUSED, false, lease).await.map(drop),
+        Entry::Turn(_) | Entry::TurnEnded { .. } => Ok(()),
+        Entry::Started(claim) => begin(on, mark, claim, OPEN, lease).await.map(drop),
+        Entry::Refused(claim) => begin(on, mark, claim, REFUSED, lease).await.map(drop),
         Entry::Finished(outcome) => finish(on, outcome).await,
         Entry::Event(row) => event(on, mark, row).await,
     }
@@ -60,7 +60,6 @@ pub(super) async fn begin(
     mark: Uuid,
     claim: &Claim,
     state: i16,
-    takes_over: bool,
     lease: &Lease,
 ) -> Result<Option<Row>, Error> {
     let Claim { key, turn, at, paths, .. } = claim;
@@ -71,10 +70,10 @@ pub(super) async fn begin(
     let (nth, turn) = (i64::from(key.nth), i64::from(*turn));
     let names: Vec<_> = paths.iter().map(|path| kept(&path.path)).collect();
     let writes: Vec<bool> = paths.iter().map(|path| path.writes).collect();
-    let marks = [mark, Uuid::from_u128(mark.as_u128().wrapping_add(1))];
-    let kinds = [EventKind::INPUT, EventKind::DECISION].map(|kind| kind.to_string());
-    let bodies = [claim.input.to_string(), claim.decision.to_string()];
-    let values: [&(dyn ToSql + Sync); 23] = [
+    let (marks, kinds, bodies) = events_of(mark, claim);
+    // What changes nothing may be done again; a refusal says nothing of an earlier run.
+    let takes_over = claim.repeatable && state == OPEN;
+    let values: [&(dyn ToSql + Sync); 24] = [
         &hash,
         &session,
         &call,
@@ -93,14 +92,33 @@ pub(super) async fn begin(
         &mark,
         &names,
         &writes,
-        &marks.as_slice(),
-        &kinds.as_slice(),
-        &bodies.as_slice(),
+        &marks,
+        &kinds,
+        &bodies,
         &takes_over,
         &(at.0 - LATELY_MS),
+        &claim.was_dropped,
     ];
     let sql = on.prepare_cached(BEGIN).await?;
     on.query_opt(&sql, &values).await
+}
+
+/// What is told of a call when it begins, each with a mark of its own.
+fn events_of(mark: Uuid, claim: &Claim) -> (Vec<Uuid>, Vec<String>, Vec<String>) {
+    let (mut marks, mut kinds, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    let told = [
+        (EventKind::INPUT, Some(&claim.input)),
+        (EventKind::DECISION, Some(&claim.decision)),
+        (EventKind::APPROVAL, claim.approval.as_ref()),
+    ];
+    for (next, (kind, body)) in (0..).zip(told) {
+        if let Some(body) = body {
+            marks.push(Uuid::from_u128(mark.as_u128().wrapping_add(next)));
+            kinds.push(kind.to_string());
+            bodies.push(body.to_string());
+        }
+    }
+    (marks, kinds, bodies)
 }
 
 async fn finish(on: &Transaction<'_>, outcome: &Outcome) -> Result<(), Error> {
@@ -148,8 +166,20 @@ async fn event(on: &Transaction<'_>, mark: Uuid, row: &EventRow) -> Result<(), E
     on.execute(&sql, &values).await.map(drop)
 }
 
-/// The sessions in which a turn began: the latest word of each.
+/// The sessions in which a turn began, with the latest word of each, and the turns.
 async fn sessions(on: &Transaction<'_>, all: &[&(Uuid, Entry)]) -> Result<(), Error> {
+    let mut turns: BTreeMap<(&str, i64), (i64, Option<i64>)> = BTreeMap::new();
+    for (_, entry) in all {
+        match entry {
+            Entry::Turn(Turn { session, turn, at, .. }) => {
+                turns.entry((session.as_str(), i64::from(*turn))).or_insert((at.0, None));
+            }
+            Entry::TurnEnded { session, turn, at } => {
+                turns.entry((session.as_str(), i64::from(*turn))).or_insert((at.0, None)).1 = Some(at.0);
+            }
+            _ => {}
+        }
+    }
     let mut latest: BTreeMap<&str, (&Turn, i64)> = BTreeMap::new();
     for (_, entry) in all {
         if let Entry::Turn(turn) = entry {
@@ -169,6 +199,10 @@ async fn sessions(on: &Transaction<'_>, all: &[&(Uuid, Entry)]) -> Result<(), Er
             &i64::from(turn.turn),
         ];
         on.execute(&sql, &values).await?;
+    }
+    for ((session, turn), (at, ended)) in turns {
+        let sql = on.prepare_cached(ONE_TURN).await?;
+        on.execute(&sql, &[&kept(session), &turn, &at, &ended]).await?;
     }
     Ok(())
 }
@@ -199,7 +233,8 @@ const BEGIN: &str = "
             owner = excluded.owner, lease = excluded.lease, claim = excluded.claim,
             fault = NULL, duration_us = NULL, result = NULL
         WHERE c.claim IS DISTINCT FROM $16 AND (c.state = 2 OR $22 AND c.state = 0 AND NOT EXISTS (
-            SELECT FROM haft_leases l WHERE l.lease = c.lease AND l.until > clock_timestamp()))
+            SELECT FROM haft_leases l
+            WHERE l.lease = c.lease AND l.until > clock_timestamp() AND NOT ($24 AND l.lease = $15)))
         RETURNING no
     ), old_paths AS (
         DELETE FROM haft_paths p USING one WHERE p.no = one.no
@@ -217,14 +252,14 @@ const BEGIN: &str = "
     )
     SELECT no FROM one";
 
-/// One that has finished stays as it is.
+/// One that has finished stays as it is; one that never ran says nothing of an earlier run.
 const FINISH: &str = "
     INSERT INTO haft_calls AS c (key, session, call, digest, nth, turn, tool, description, state, fault, at, duration_us,
                                  repeatable, result)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, true, $12)
     ON CONFLICT (key) DO UPDATE SET
         state = excluded.state, fault = excluded.fault, duration_us = excluded.duration_us, result = excluded.result
-    WHERE c.state <> 1";
+    WHERE c.state = 2 OR c.state = 0 AND excluded.state = 1";
 
 const EVENT: &str = "
     INSERT INTO haft_events (id, session, key, call, digest, nth, turn, at, kind, body)
@@ -237,3 +272,7 @@ const TURN: &str = "
     ON CONFLICT (session) DO UPDATE SET
         last = greatest(s.last, excluded.last), workspace = excluded.workspace, mode = excluded.mode,
         caller = excluded.caller, turns = greatest(s.turns, excluded.turns)";
+
+const ONE_TURN: &str = "
+    INSERT INTO haft_turns AS t (session, turn, at, ended) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (session, turn) DO UPDATE SET ended = coalesce(excluded.ended, t.ended)";

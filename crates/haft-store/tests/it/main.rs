@@ -1,3 +1,6 @@
 //! What every book promises, and what an engine with a journal does.
 
-mod books; //  the same tests for every backend
+#![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
+
+mod library; //  books of every kind
+mod books; //    the same tests for each

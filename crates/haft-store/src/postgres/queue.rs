@@ -130,12 +130,14 @@ impl Queue {
         taken
     }
 
-    /// Puts back what could not be written, before all else. Those who wait have been told, and decide themselves.
-    pub(super) fn put_back(&self, batches: Vec<Batch>) {
+    /// Puts back what could not be written, before all else, and gives what somebody waits for: they are told, and decide
+    /// themselves.
+    pub(super) fn put_back(&self, batches: Vec<Batch>) -> Vec<Batch> {
         let mut state = self.lock();
-        for batch in batches.into_iter().rev() {
-            state.batches.push_front(batch);
-        }
+        let later = std::mem::take(&mut state.batches);
+        let (awaited, queued): (Vec<Batch>, Vec<Batch>) = batches.into_iter().chain(later).partition(Batch::is_awaited);
+        state.batches = queued.into();
+        awaited
     }
 
     /// These are written, or given up.

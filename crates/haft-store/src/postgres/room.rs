@@ -175,9 +175,7 @@ impl Room {
                 true
             }
             Err(Failed { error, .. }) => {
-                let (awaited, queued) = batches.into_iter().partition(Batch::is_awaited);
-                self.queue.put_back(queued);
-                let awaited: Vec<Batch> = awaited;
+                let awaited = self.queue.put_back(batches);
                 awaited.into_iter().for_each(|batch| self.end(batch, Err(error.clone())));
                 false
             }

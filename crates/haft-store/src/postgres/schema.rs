@@ -33,7 +33,7 @@ pub(super) async fn prepare(client: &mut Client) -> Result<Form, Error> {
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     transaction
         .batch_execute(
-            "CREATE TABLE IF NOT EXISTS haft_form (only boolean PRIMARY KEY DEFAULT true CHECK (only), form integer NOT NULL)",
+            "CREATE TABLE IF NOT EXISTS haft_form (one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row), form integer NOT NULL)",
         )
         .await?;
     let row = transaction.query_opt("SELECT form FROM haft_form", &[]).await?;
@@ -44,7 +44,7 @@ pub(super) async fn prepare(client: &mut Client) -> Result<Form, Error> {
     for step in STEPS.iter().skip(usize::try_from(done).unwrap_or(0)) {
         transaction.batch_execute(step).await?;
     }
-    let write = "INSERT INTO haft_form (form) VALUES ($1) ON CONFLICT (only) DO UPDATE SET form = $1";
+    let write = "INSERT INTO haft_form (form) VALUES ($1) ON CONFLICT (one_row) DO UPDATE SET form = $1";
     transaction.execute(write, &[&present()]).await?;
     transaction.commit().await?;
     Ok(Form::Present)

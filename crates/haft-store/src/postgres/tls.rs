@@ -38,15 +38,15 @@ where
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<To> {
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        Ok(To { connector: self.0.clone(), name })
+        // A socket of this machine has no name, and needs none: whether TLS is spoken is not known yet.
+        Ok(To { connector: self.0.clone(), name: ServerName::try_from(host.to_owned()).ok() })
     }
 }
 
 /// A line to one server, to be made.
 pub(super) struct To {
     connector: TlsConnector,
-    name: ServerName<'static>,
+    name: Option<ServerName<'static>>,
 }
 
 impl<S> TlsConnect<S> for To
@@ -58,7 +58,10 @@ where
     type Future = Pin<Box<dyn Future<Output = io::Result<Line<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move { Ok(Line(self.connector.connect(self.name, stream).await?)) })
+        Box::pin(async move {
+            let name = self.name.ok_or_else(|| io::Error::other("the server has no name to be checked"))?;
+            Ok(Line(self.connector.connect(name, stream).await?))
+        })
     }
 }
 

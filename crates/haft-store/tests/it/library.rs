@@ -61,17 +61,21 @@ pub(crate) struct Hand {
 
 impl Hand {
     /// The process is gone, with what it had begun.
-    pub(crate) fn die(mut self) {
-        drop(self.book.take());
+    pub(crate) async fn die(mut self) {
+        if let Some(book) = self.book.take() {
+            book.flush().await.unwrap();
+        }
         if let Some(die) = self.die.take() {
             die();
         }
+        // A thread may still be on its way out.
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
 }
 
 impl Deref for Hand {
     type Target = dyn Book;
-    fn deref(&self) -> &dyn Book {
+    fn deref(&self) -> &(dyn Book + 'static) {
         self.book.as_deref().expect("alive")
     }
 }

@@ -3,4 +3,4 @@
 #![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
 
 mod library; //  books of every kind
-mod books; //    the same tests for each
+mod promises; // the same tests for each

@@ -132,7 +132,7 @@ async fn a_call_whose_owner_is_gone_was_cut_off(library: &Library) {
     let (one, other, key) = (library.open(), library.open(), key("s", "c", 1));
     one.claim(claim(&key)).await.unwrap();
     assert_eq!(only_call(&*other).await.state, CallState::Open);
-    one.die();
+    one.die().await;
     assert_eq!(only_call(&*other).await.state, CallState::CutOff);
     assert_eq!(other.past(&"s".into(), 10).await.unwrap()[0].state, CallState::CutOff);
     let found = |state| CallFilter { state: Some(state), ..all() };
@@ -145,7 +145,7 @@ async fn a_call_that_was_cut_off_is_taken_over_only_if_twice_is_once(library: &L
     let (once, twice) = (key("s", "once", 1), key("s", "twice", 2));
     gone.claim(claim(&once)).await.unwrap();
     gone.claim(repeatable(&twice)).await.unwrap();
-    gone.die();
+    gone.die().await;
     assert_eq!(next.claim(claim(&once)).await.unwrap(), Claimed::CutOff);
     assert_eq!(next.claim(repeatable(&twice)).await.unwrap(), Claimed::Yours);
     // Of two who find it cut off, one says so.

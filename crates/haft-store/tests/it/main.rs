@@ -1,6 +1,9 @@
-//! What every book promises, and what an engine with a journal does.
+//! What every book promises, what an engine with a journal does, and what happens when a disk, a file or a clock is bad.
 
-#![expect(clippy::unwrap_used, reason = "a failure here is a failure of the test")]
-
-mod library; //  books of every kind
-mod promises; // the same tests for each
+mod kit; //      rows and books to test with
+mod books; //    the same promises for every book
+mod library; //  books that several processes have in hand
+mod promises; // what every book promises to all of them
+mod results; //  a result is restored as it was
+mod again; //    calls that come again, through the engine
+mod faults; //   full disks, damaged files, clocks that jump

@@ -3,12 +3,15 @@
 use std::{
     io,
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use haft_redact::Redactor;
 use haft_tool::{
-    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Progress, SessionFacts,
+    Access, Block, BoxFuture, CallId, Fault, FaultKind, Files, Grant, Host, Keeper, Progress, SessionFacts,
     Tasks,
 };
 use serde_json::Value;
@@ -18,12 +21,13 @@ use super::{
     Session,
     files::{DeclaredFiles, Gate},
     grant::{Declared, grant},
+    images::{Doer, Images, Watch},
     tasks::CallTasks,
 };
 use crate::{
     pool::Entry,
     result::RedactedWriter,
-    turn::{Events, Interrupt},
+    turn::{Events, Interrupt, Prepared},
 };
 
 /// The host of one call.
@@ -41,16 +45,21 @@ pub(crate) struct CallHost {
     read_only: bool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
+    call: CallId,
+    /// The places that its processes may write to, from the moment on in which they may.
+    watch: Mutex<Option<Box<dyn Watch>>>,
+    /// Whether it left something that goes on.
+    left_task: Arc<AtomicBool>,
 }
 
 impl CallHost {
     pub(crate) fn new(
         session: Session,
         events: Events,
-        entry: &Entry,
-        effects: &Effects,
+        prepared: &Prepared<'_>,
         interrupt: Interrupt,
     ) -> CallHost {
+        let effects = &prepared.effects;
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
         CallHost {
@@ -61,9 +70,39 @@ impl CallHost {
             places,
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
-            entry: entry.clone(),
+            entry: prepared.entry.clone(),
+            call: prepared.call.clone(),
+            watch: Mutex::default(),
+            left_task: Arc::default(),
         }
     }
+
+    /// The places that were watched for it, and whether something of it goes on there.
+    pub(crate) fn take_watch(&self) -> Option<(Box<dyn Watch>, bool)> {
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some((watch, self.left_task.load(Ordering::Relaxed)))
+    }
+
+    fn images(&self) -> Option<(Arc<dyn Images>, Doer)> {
+        let images = self.session.engine().images()?.clone();
+        let workspace = self.session.workspace().to_owned();
+        Some((images, Doer { session: self.session.id().clone(), call: self.call.clone(), workspace }))
+    }
+
+    /// From here on processes may write. A second attempt is watched with the first.
+    fn watch(&self, roots: &[PathBuf]) -> Result<(), Fault> {
+        let Some((images, doer)) = self.images().filter(|_| !roots.is_empty()) else { return Ok(()) };
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if watch.is_none() {
+            *watch = Some(images.watch(&doer, roots).map_err(unwatched)?);
+        }
+        Ok(())
+    }
+}
+
+fn unwatched(err: io::Error) -> Fault {
+    let message = format!("nothing was run: what it may change could not be kept for undo: {err}");
+    Fault::new(FaultKind::Unavailable, message).with_source(err)
 }
 
 impl CallHost {
@@ -91,13 +130,14 @@ impl Host for CallHost {
         self.events.progress(call, self.without_secrets(progress));
     }
     fn files(&self) -> Arc<dyn Files> {
-        Arc::new(DeclaredFiles::new(
+        let door = DeclaredFiles::new(
             self.places.clone(),
             self.session.workspace(),
             self.session.seen().clone(),
             self.session.engine().ledger().clone(),
             Gate::new(self.session.clone(), self.entry.clone(), self.token().clone()),
-        ))
+        );
+        Arc::new(door.keeping(self.images()))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
         let redacted = self.redactor().map(|redactor| redactor.redact(&text).text.into_owned());
@@ -121,13 +161,19 @@ impl Host for CallHost {
     }
     fn grant(&self) -> Result<Grant, Fault> {
         let declared = Declared { places: &self.places, hosts: &self.hosts, read_only: self.read_only };
-        grant(&self.session, &self.entry, &declared, self.token())
+        let grant = grant(&self.session, &self.entry, &declared, self.token())?;
+        self.watch(&grant.write)?;
+        Ok(grant)
     }
     fn names_host(&self, host: &str) -> bool {
         let names = self.entry.tool().spec().other_names().iter().copied();
         self.session.policy().names_host(std::iter::once(self.entry.name()).chain(names), host)
     }
     fn tasks(&self) -> Arc<dyn Tasks> {
-        Arc::new(CallTasks { list: self.session.task_list().clone(), events: self.events.clone() })
+        Arc::new(CallTasks {
+            list: self.session.task_list().clone(),
+            events: self.events.clone(),
+            left: self.left_task.clone(),
+        })
     }
 }

@@ -7,7 +7,7 @@ use haft_engine::{
     Call, Engine, Session, SessionOptions,
     policy::{CallFacts, Origin, Rules, Written},
     result::ToolResult,
-    session::Journal,
+    session::{Ending, Journal, Start, Starting},
 };
 use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, NoHost, Reply, SessionId, Spec, Tool};
 use schemars::JsonSchema;
@@ -42,13 +42,13 @@ impl Tool for Add {
 struct NoJournal;
 
 impl Journal for NoJournal {
-    fn started<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
+    fn started<'a>(&'a self, _: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
+        Box::pin(std::future::ready(Ok(Start::Go)))
+    }
+    fn refused<'a>(&'a self, _: Starting<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
-    fn refused<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-    fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
+    fn finished<'a>(&'a self, _: Ending<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }

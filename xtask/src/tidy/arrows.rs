@@ -7,7 +7,7 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-redact", &[]),
@@ -16,6 +16,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
     // The tools are for its tests.
     ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
+    // The schema is for its tests.
+    ("haft-store", &["haft-tool", "haft-schema", "haft-engine"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
     (
@@ -42,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "haft-shell",
             "haft-tools",
             "haft-hooks",
+            "haft-store",
             "haft-model",
             "haft-mcp",
             "haft",

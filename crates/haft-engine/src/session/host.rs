@@ -45,7 +45,8 @@ pub(crate) struct CallHost {
     read_only: bool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
-    call: CallId,
+    /// Who changes what it changes, for those who keep it. Where there is no journal, nobody does.
+    doer: Option<Doer>,
     /// The places that its processes may write to, from the moment on in which they may.
     watch: Mutex<Option<Box<dyn Watch>>>,
     /// Whether it left something that goes on.
@@ -57,11 +58,17 @@ impl CallHost {
         session: Session,
         events: Events,
         prepared: &Prepared<'_>,
+        turn: u32,
         interrupt: Interrupt,
     ) -> CallHost {
         let effects = &prepared.effects;
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
+        let doer = prepared.ticket.as_ref().map(|ticket| Doer {
+            key: ticket.key.clone(),
+            turn,
+            workspace: session.workspace().to_owned(),
+        });
         CallHost {
             session,
             token: OnceLock::new(),
@@ -71,7 +78,7 @@ impl CallHost {
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
             entry: prepared.entry.clone(),
-            call: prepared.call.clone(),
+            doer,
             watch: Mutex::default(),
             left_task: Arc::default(),
         }
@@ -84,9 +91,7 @@ impl CallHost {
     }
 
     fn images(&self) -> Option<(Arc<dyn Images>, Doer)> {
-        let images = self.session.engine().images()?.clone();
-        let workspace = self.session.workspace().to_owned();
-        Some((images, Doer { session: self.session.id().clone(), call: self.call.clone(), workspace }))
+        Some((self.session.engine().images()?.clone(), self.doer.clone()?))
     }
 
     /// From here on processes may write. A second attempt is watched with the first.

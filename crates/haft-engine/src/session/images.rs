@@ -2,7 +2,7 @@
 //!
 //! The traits only: a change of files tells what is there and what will be, before any name changes hands; a call that
 //! starts processes which may write has the places watched that they may write to. Images are kept elsewhere, and so is all
-//! that is made of them. Without anybody who keeps them, nothing here costs anything.
+//! that is made of them. Without anybody who keeps them, or without a journal, nothing here costs anything.
 
 use std::{
     fs::File,
@@ -10,7 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{CallId, SessionId};
+use haft_tool::SessionId;
+
+use super::journal::CallKey;
 
 /// Keeps what calls change, so that it can be taken back.
 ///
@@ -48,10 +50,10 @@ pub trait Watch: Send {
 /// Who changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doer {
-    /// In which session.
-    pub session: SessionId,
     /// Which call.
-    pub call: CallId,
+    pub key: CallKey,
+    /// In which turn of its session.
+    pub turn: u32,
     /// The session's workspace.
     pub workspace: PathBuf,
 }

@@ -20,11 +20,16 @@ mod memory; //    what it knows from one turn to the next
 mod occasions; // what happens besides calls, for hooks to hear
 mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
+mod known; //     which calls came before
 
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
 pub use images::{Album, Doer, Images, Thing, Watch};
-pub use journal::Journal;
+pub use journal::{
+    CallKey, CallState, Digest, Ending, Evidence, Finished, Found, Journal, Note, Noted, PastCall, Start,
+    Starting, Word,
+};
+pub(crate) use known::Arrival;
 pub(crate) use ledger::Ledger;
 pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};

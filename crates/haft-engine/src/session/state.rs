@@ -8,9 +8,12 @@ use std::{
 
 use haft_tool::{Caller, Change, Effects, Fault, PathBase, SessionFacts, SessionId, Spec};
 use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
 
 use super::{
     failures::Failures,
+    journal::{Note, Noted},
+    known::Known,
     locate::{locate, locate_each},
     memory::{Memory, Seen},
     rules::SessionRules,
@@ -41,6 +44,8 @@ struct Inner {
     grants: Grants,
     /// What a classifier has said.
     judgements: Record,
+    /// The calls that came before; empty until the first turn, and for good where there is no journal.
+    known: OnceCell<Known>,
     toolset: Option<Filter>,
     failures: Failures,
     seen: Arc<Seen>,
@@ -87,6 +92,8 @@ pub struct SessionOptions {
     pub toolset: Option<String>,
     /// What it knows from before, if it goes on.
     pub memory: Memory,
+    /// Whether nobody has used its id before: the journal need not be asked what happened under it.
+    pub is_new: bool,
     /// Which tools were called in this workspace before: they rise a little when tools are searched for.
     pub usage: Option<Arc<dyn Usage>>,
 }
@@ -106,6 +113,7 @@ impl SessionOptions {
             agent: None,
             toolset: None,
             memory: Memory::default(),
+            is_new: false,
             usage: None,
         }
     }
@@ -189,6 +197,7 @@ impl Session {
             rules,
             grants: Grants::default(),
             judgements: Record::default(),
+            known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },
             toolset,
             failures: Failures::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
@@ -313,8 +322,8 @@ impl Session {
         let is_hidden = offered.find(&call.name).is_none();
         let pool = if is_hidden { self.whole_pool() } else { offered.clone() };
         let (events, interrupt) = (Events::default(), Interrupt::default());
-        let cx = CallCx { session: self, pool: &pool, events: &events, interrupt: &interrupt };
-        let mut prepared = prepare(cx, call)?;
+        let cx = CallCx { session: self, pool: &pool, events: &events, interrupt: &interrupt, turn: 0 };
+        let mut prepared = prepare(cx, call, None)?;
         let paths = vec![prepared.paths()];
         let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
         if let Some(Err(fault)) = located.first() {
@@ -466,6 +475,38 @@ impl Session {
 
     pub(crate) fn judgements(&self) -> &Record {
         &self.0.judgements
+    }
+
+    /// The calls that came before. The journal is asked once; what it cannot say now it says when a call is about to start.
+    pub(crate) async fn known(&self) -> &Known {
+        let past = async {
+            let Some(journal) = self.engine().journal() else { return Known::default() };
+            Known::recall(journal.past(self.id()).await.unwrap_or_default())
+        };
+        self.0.known.get_or_init(|| past).await
+    }
+
+    /// The same, once they were asked for.
+    pub(crate) fn known_by_now(&self) -> Option<&Known> {
+        self.0.known.get()
+    }
+
+    /// Counts a turn that begins, and notes it in the journal. 0 where there is none.
+    pub(crate) async fn begin_turn(&self) -> u32 {
+        let Some(journal) = self.engine().journal() else { return 0 };
+        let turn = self.known().await.next_turn();
+        let note = Note::Turn { workspace: &self.0.workspace, mode: self.mode(), caller: &self.0.caller };
+        // Nothing depends on it: each call says for itself that it could not be recorded.
+        let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+        turn
+    }
+
+    /// Every call of a turn has its result.
+    pub(crate) async fn end_turn(&self, turn: u32, calls: usize) {
+        let Some(journal) = self.engine().journal() else { return };
+        self.known().await.turn_ended(turn);
+        let note = Note::TurnEnded { calls };
+        let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
     }
 
     pub(crate) fn failures(&self) -> &Failures {

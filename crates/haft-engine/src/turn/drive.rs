@@ -3,7 +3,7 @@
 //! The same loop serves a message that is complete and one that the model still writes. It owns the running calls and
 //! polls them itself: no task is spawned per call, and dropping the loop drops them all.
 
-use std::{collections::VecDeque, task::Poll};
+use std::{collections::VecDeque, sync::Arc, task::Poll};
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use haft_tool::{BoxFuture, Effects, Fault};
@@ -11,7 +11,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
     Call, Events, Interrupt, Scheduler,
-    pipeline::{self, CallCx, Ended, Prepared, Walked},
+    pipeline::{self, CallCx, Ended, Prepared, Ticket, Walked},
     scheduler::CallIndex,
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) async fn drive(
     interrupt: &Interrupt,
 ) -> Vec<ToolResult> {
     let pool = session.pool();
-    let cx = CallCx { session, pool: &pool, events, interrupt };
+    let cx = CallCx { session, pool: &pool, events, interrupt, turn: session.begin_turn().await };
     let (incoming, mut live) = match feed {
         Feed::Complete(calls) => (VecDeque::from(calls), None),
         Feed::Live(calls) => (VecDeque::new(), Some(calls)),
@@ -100,6 +100,7 @@ pub(crate) async fn drive(
     }
     let mut results = turn.results();
     session.engine().settings().budget.fit_turn(&mut results, &cx.attic()).await;
+    session.end_turn(cx.turn, results.len()).await;
     results
 }
 
@@ -107,8 +108,11 @@ pub(crate) async fn drive(
 fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> Running<'t> {
     match work {
         Work::Run(prepared) => Box::pin(async move { (slot, pipeline::run(cx, prepared).await) }),
-        Work::Refuse(result) => {
-            Box::pin(async move { (slot, Walked::Ended(pipeline::refuse(cx, result).await)) })
+        Work::Refuse(result, ticket) => {
+            Box::pin(async move { (slot, Walked::Ended(pipeline::refuse(cx, result, ticket).await)) })
+        }
+        Work::Recall(call, ticket) => {
+            Box::pin(async move { (slot, Walked::Ended(pipeline::recall(cx, call, &ticket).await)) })
         }
     }
 }
@@ -143,7 +147,9 @@ enum Work<'t> {
     /// It was scheduled and its time has come.
     Run(Box<Prepared<'t>>),
     /// It cannot run, and this is its result.
-    Refuse(Box<ToolResult>),
+    Refuse(Box<ToolResult>, Option<Arc<Ticket>>),
+    /// It has run before, and its result is in the journal.
+    Recall(Call, Arc<Ticket>),
 }
 
 /// The books of a turn. A slot per call, in the model's order.
@@ -155,7 +161,8 @@ struct Turn<'t> {
     incoming: VecDeque<Call>,
     /// Understood, while somebody finds out what their paths really are.
     batch: Vec<(usize, Prepared<'t>)>,
-    refused: VecDeque<(usize, Box<ToolResult>)>,
+    /// What needs no place among the others: it will touch nothing.
+    ready: VecDeque<(usize, Work<'t>)>,
     /// The slot of each call that the scheduler knows.
     scheduled: Vec<usize>,
     /// What each of these touches, for calls that come to touch something else. Kept only where hooks may make them.
@@ -170,6 +177,8 @@ struct Turn<'t> {
 struct Slot<'t> {
     waiting: Option<Box<Prepared<'t>>>,
     scheduled_as: Option<CallIndex>,
+    /// Its place in the books of the session, where there is a journal.
+    ticket: Option<Arc<Ticket>>,
     ended: Option<Ended>,
 }
 
@@ -182,7 +191,7 @@ impl<'t> Turn<'t> {
             slots: Vec::with_capacity(incoming.len()),
             incoming,
             batch: Vec::new(),
-            refused: VecDeque::new(),
+            ready: VecDeque::new(),
             scheduled: Vec::new(),
             footprints: Vec::new(),
             applied: 0,
@@ -195,7 +204,7 @@ impl<'t> Turn<'t> {
             None => self.incoming.push_back(call),
             Some(why) => {
                 let fault = Fault::cancelled(why.as_str());
-                let slot = self.open_slot();
+                let slot = self.open_slot(&call);
                 self.refuse(slot, refused(call.id, call.name, &fault));
             }
         }
@@ -206,13 +215,18 @@ impl<'t> Turn<'t> {
     fn prepare(&mut self) -> Option<JoinHandle<Vec<Located>>> {
         while self.stopped.is_none() && !self.scheduler.is_alone_pending() && !self.batch_runs_alone() {
             let Some(call) = self.incoming.pop_front() else { break };
-            let slot = self.open_slot();
-            match pipeline::prepare(self.cx, call) {
+            let slot = self.open_slot(&call);
+            let ticket = self.slots[slot].ticket.clone();
+            if let Some(ticket) = ticket.clone().filter(|ticket| ticket.is_answered()) {
+                self.ready.push_back((slot, Work::Recall(call, ticket)));
+                continue;
+            }
+            match pipeline::prepare(self.cx, call, ticket) {
                 Ok(prepared) if prepared.effects.paths().is_empty() && self.batch.is_empty() => {
                     self.push(slot, Box::new(prepared));
                 }
                 Ok(prepared) => self.batch.push((slot, prepared)),
-                Err(result) => self.refused.push_back((slot, result)),
+                Err(result) => self.refuse(slot, *result),
             }
         }
         if self.batch.is_empty() {
@@ -226,8 +240,8 @@ impl<'t> Turn<'t> {
         self.batch.last().is_some_and(|(_, prepared)| prepared.effects.runs_alone())
     }
 
-    fn open_slot(&mut self) -> usize {
-        self.slots.push(Slot::default());
+    fn open_slot(&mut self, call: &Call) -> usize {
+        self.slots.push(Slot { ticket: self.cx.ticket(call), ..Slot::default() });
         self.slots.len() - 1
     }
 
@@ -282,8 +296,8 @@ impl<'t> Turn<'t> {
 
     /// What is to be done next, if anything may be.
     fn next(&mut self) -> Option<(usize, Work<'t>)> {
-        if let Some((slot, result)) = self.refused.pop_front() {
-            return Some((slot, Work::Refuse(result)));
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(ready);
         }
         if self.stopped.is_some() {
             return None;
@@ -334,13 +348,14 @@ impl<'t> Turn<'t> {
             }
         }
         for call in std::mem::take(&mut self.incoming) {
-            let slot = self.open_slot();
+            let slot = self.open_slot(&call);
             self.refuse(slot, refused(call.id, call.name, &fault));
         }
     }
 
     fn refuse(&mut self, slot: usize, result: ToolResult) {
-        self.refused.push_back((slot, Box::new(result)));
+        let ticket = self.slots[slot].ticket.clone();
+        self.ready.push_back((slot, Work::Refuse(Box::new(result), ticket)));
     }
 
     /// Whether every call that arrived has its result.

@@ -6,7 +6,7 @@ use haft_engine::{
     EngineBuilder, Session,
     policy::{Answer, Asker, CallFacts, Question, Said, Verdict},
     result::ToolResult,
-    session::Journal,
+    session::{Ending, Journal, Start, Starting},
     turn::{Event, Hook, Now, Occasion},
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
@@ -345,14 +345,15 @@ async fn an_interrupted_call_does_not_wait_for_its_hooks() {
 struct Book(Probe);
 
 impl Journal for Book {
-    fn started<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(format!("{:?} {}", call.decision.trace.hooks().len(), call.decision.reason()));
+    fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
+        let decision = start.facts.decision;
+        self.0.note(format!("{:?} {}", decision.trace.hooks().len(), decision.reason()));
+        Box::pin(async { Ok(Start::Go) })
+    }
+    fn refused<'a>(&'a self, _: Starting<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async { Ok(()) })
     }
-    fn refused<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-    fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
+    fn finished<'a>(&'a self, _: Ending<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -6,7 +6,7 @@ use haft_engine::{
     policy::{Answer, Asker, CallFacts, Question, Said, Verdict},
     pool::LiveSource,
     result::ToolResult,
-    session::Journal,
+    session::{Ending, Journal, Start, Starting},
     turn::{Hook, Kernel, KernelCx},
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
@@ -56,16 +56,16 @@ async fn a_hook_may_stop_a_call_and_add_words() {
 struct Book(Probe, bool);
 
 impl Journal for Book {
-    fn started<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(format!("started {} {}", call.call, call.effects));
-        Box::pin(async { if self.1 { Ok(()) } else { Err(io::Error::other("disk full")) } })
+    fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
+        self.0.note(format!("started {} {}", start.key.call, start.facts.effects));
+        Box::pin(async { if self.1 { Ok(Start::Go) } else { Err(io::Error::other("disk full")) } })
     }
-    fn refused<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(format!("refused {} {:?}", call.call, call.decision.verdict));
+    fn refused<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(format!("refused {} {:?}", start.key.call, start.facts.decision.verdict));
         Box::pin(async { Ok(()) })
     }
-    fn finished<'a>(&'a self, _: &'a SessionId, result: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(format!("finished {} {:?}", result.call, kind(result)));
+    fn finished<'a>(&'a self, end: Ending<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(format!("finished {} {:?}", end.key.call, kind(end.result)));
         Box::pin(async { Ok(()) })
     }
 }

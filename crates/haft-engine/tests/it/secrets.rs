@@ -6,7 +6,7 @@ use haft_engine::{
     Session,
     policy::{CallFacts, Mode},
     result::ToolResult,
-    session::Journal,
+    session::{Ending, Journal, Start, Starting},
     turn::Event,
 };
 use haft_redact::Redactor;
@@ -137,15 +137,15 @@ fn told(what: &str, call: CallFacts<'_>) -> String {
 }
 
 impl Journal for Book {
-    fn started<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(told("started", call));
+    fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
+        self.0.note(told("started", start.facts));
+        Box::pin(async { Ok(Start::Go) })
+    }
+    fn refused<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(told("refused", start.facts));
         Box::pin(async { Ok(()) })
     }
-    fn refused<'a>(&'a self, call: CallFacts<'a>) -> BoxFuture<'a, io::Result<()>> {
-        self.0.note(told("refused", call));
-        Box::pin(async { Ok(()) })
-    }
-    fn finished<'a>(&'a self, _: &'a SessionId, _: &'a ToolResult) -> BoxFuture<'a, io::Result<()>> {
+    fn finished<'a>(&'a self, _: Ending<'a>) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -2,18 +2,22 @@
 //!
 //! The order is rules, hooks, a classifier, a person. Nothing has happened yet when these say no.
 
+use std::{sync::Arc, time::Instant};
+
 use haft_tool::{Cx, Fault, FaultKind};
 use serde_json::Value;
 
 use super::{
-    CallCx, Prepared,
+    CallCx, Ended, Prepared,
     hooks::{self, BeforeThePerson, InPlace},
     pinned,
     preview::preview,
+    recall,
     told::Told,
 };
 use crate::{
-    policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict},
+    policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict, Warrant},
+    session::{CallState, Note, Start, Word},
     turn::Event,
 };
 
@@ -23,6 +27,8 @@ pub(crate) enum Halt {
     Fault(Fault),
     /// A hook wants it with another input: it goes back to where inputs are understood.
     Changed(Value),
+    /// It has run already, or ran and was cut off: this is what is known of it.
+    Answered(Box<Ended>),
 }
 
 impl From<Fault> for Halt {
@@ -37,26 +43,67 @@ pub(crate) async fn begin(
     prepared: &mut Prepared<'_>,
     tool_cx: &Cx,
 ) -> Result<Permit, Halt> {
+    if let Some(ticket) = prepared.ticket.clone().filter(|ticket| ticket.before == Some(CallState::CutOff))
+        && !prepared.is_repeatable()
+    {
+        // Nobody is asked about a call that will not run.
+        return Err(Box::pin(recall::cut_off(cx, prepared, &ticket)).await);
+    }
     let permit = permit(cx, prepared, tool_cx).await?;
     if prepared.entry.is_external() {
         Box::pin(pinned::pin(cx, prepared.entry)).await?;
     }
     if cx.session.engine().journal().is_some() {
-        Box::pin(record(cx, prepared, &permit)).await?;
+        Box::pin(record(cx, prepared, &permit, tool_cx)).await?;
     }
     cx.events.send(|| {
-        let Told { input, effects, decision } = cx.told(prepared, permit.decision());
+        let Told { input, effects, decision, .. } = cx.told(prepared, permit.decision());
         let (call, tool) = (prepared.call.clone(), prepared.entry.name().to_owned());
         Event::Started { call, tool, input, effects, decision }
     });
     Ok(permit)
 }
 
-async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit) -> Result<(), Fault> {
-    let Some(journal) = cx.session.engine().journal() else { return Ok(()) };
+/// Claims the call. Whoever else has it is waited for, and gives the result.
+async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit, tool_cx: &Cx) -> Result<(), Halt> {
+    let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), &prepared.ticket) else {
+        return Ok(());
+    };
     let session = cx.session.facts();
-    let told = cx.told(prepared, permit.decision());
-    journal.started(told.facts(cx, &session, prepared)).await.map_err(unrecorded)
+    let told = cx.told_whole(prepared, permit.decision());
+    let rules = match permit.warrant() {
+        Warrant::Always => cx.session.policy().lasting_rules(&cx.session.request(prepared)),
+        _ => None,
+    };
+    let word = match &rules {
+        Some(rules) => Word::Always(rules),
+        None => Word::Yes(permit.warrant()),
+    };
+    let starting = told.starting(cx, &session, (prepared, ticket), word);
+    let deadline = cx.time_limit(prepared.entry.tool().spec()).map(|limit| Instant::now() + limit);
+    for looks in 0.. {
+        match journal.started(starting).await.map_err(unrecorded)? {
+            Start::Go => break,
+            Start::Unrecorded(why) => {
+                cx.note(ticket, Note::Unrecorded(&why)).await;
+                break;
+            }
+            Start::Answered(finished) => {
+                let ended = recall::answer(cx, *finished, ticket).await;
+                cx.events.send(|| Event::Finished(Arc::new((*ended.result).clone())));
+                return Err(Halt::Answered(Box::new(ended)));
+            }
+            Start::CutOff => return Err(recall::cut_off(cx, prepared, ticket).await),
+            Start::Busy(by) => {
+                let is_late = deadline.is_some_and(|deadline| Instant::now() > deadline);
+                if is_late || !recall::wait_for_another(looks, tool_cx).await {
+                    return Err(recall::busy(prepared.entry.name(), &by).into());
+                }
+            }
+        }
+    }
+    cx.came(ticket, CallState::Open);
+    Ok(())
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.
@@ -169,9 +216,10 @@ async fn ask_with(
 async fn refuse_permit(cx: &CallCx<'_>, prepared: &Prepared<'_>, tool_cx: &Cx, refused: Refused) -> Fault {
     let Refused { decision, mut fault } = refused;
     let session = cx.session.facts();
-    if let Some(journal) = cx.session.engine().journal()
-        && let told = cx.told(prepared, &decision)
-        && let Err(err) = journal.refused(told.facts(cx, &session, prepared)).await
+    if let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), &prepared.ticket)
+        && let told = cx.told_whole(prepared, &decision)
+        && let word = Word::No(fault.refusal())
+        && let Err(err) = journal.refused(told.starting(cx, &session, (prepared, ticket), word)).await
     {
         fault = fault.with_source(err);
     }

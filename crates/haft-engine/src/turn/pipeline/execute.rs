@@ -8,6 +8,7 @@ use haft_tool::{Bound, BoxFuture, Cx, Fault, FaultKind, Reply};
 use super::{CallCx, foresee::Prepared, panic_fault};
 use crate::{
     policy::Permit,
+    session::Note,
     turn::{Event, KernelCx},
 };
 
@@ -114,9 +115,7 @@ fn timed_out(name: &str, limit: Option<Duration>) -> Fault {
 
 /// Only what may pass by itself, and only where twice is the same as once.
 fn may_retry(call_cx: &CallCx<'_>, prepared: &Prepared<'_>, fault: &Fault, attempts: u32) -> bool {
-    fault.is_retryable()
-        && attempts < call_cx.retry().attempts
-        && (prepared.effects.is_read_only() || prepared.entry.tool().spec().is_idempotent())
+    fault.is_retryable() && attempts < call_cx.retry().attempts && prepared.is_repeatable()
 }
 
 /// Waits before the next attempt. Says no if the call was cancelled meanwhile.
@@ -127,6 +126,9 @@ async fn pause(call_cx: &CallCx<'_>, prepared: &Prepared<'_>, cx: &Cx, attempts:
         || fault.message().to_owned(),
         |redactor| redactor.redact(fault.message()).text.into_owned(),
     );
+    if let Some(ticket) = &prepared.ticket {
+        call_cx.note(ticket, Note::Retry { attempt: attempts + 1, delay, reason: &reason }).await;
+    }
     call_cx.events.send(|| Event::Retrying {
         call: prepared.call.clone(),
         attempt: attempts + 1,

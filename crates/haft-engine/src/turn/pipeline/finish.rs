@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use haft_tool::{Change, Fault, Reply};
 
-use super::{CallCx, Ended, Prepared};
+use super::{CallCx, Ended, Prepared, recall::Ticket};
 use crate::{
     result::{Meta, ToolResult, from_fault, from_reply, redact},
+    session::{CallState, Ending},
     turn::Event,
 };
 
@@ -56,19 +57,35 @@ pub(crate) fn hide_secrets(cx: &CallCx<'_>, tool: &str, result: &mut ToolResult)
 }
 
 /// Step 8: the result is cut to its budget and recorded.
-pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, result: &mut ToolResult) {
+pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, ran: bool, ended: &mut Ended) {
     let engine = cx.session.engine();
     let limit = prepared.entry.tool().spec().result_limit();
-    engine.settings().budget.fit(result, limit, &cx.attic()).await;
-    record(cx, result).await;
+    engine.settings().budget.fit(&mut ended.result, limit, &cx.attic()).await;
+    let manner = Manner { ran, side_effects: prepared.has_side_effects() };
+    record(cx, prepared.ticket.as_deref(), manner, ended).await;
 }
 
+/// What the journal must know of a call besides its result.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) ran: bool,
+    pub(crate) side_effects: bool,
+}
+
+pub(crate) const NEVER_RAN: Manner = Manner { ran: false, side_effects: false };
+
 /// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
-pub(crate) async fn record(cx: &CallCx<'_>, result: &mut ToolResult) {
-    if let Some(journal) = cx.session.engine().journal()
-        && let Err(err) = journal.finished(cx.session.id(), result).await
-    {
-        result.meta.notes.insert("journal".to_owned(), format!("this result was not recorded: {err}").into());
+pub(crate) async fn record(cx: &CallCx<'_>, ticket: Option<&Ticket>, manner: Manner, ended: &mut Ended) {
+    if let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), ticket) {
+        let Manner { ran, side_effects } = manner;
+        let Ended { result, changes } = &*ended;
+        let ending = Ending { key: &ticket.key, turn: cx.turn, ran, side_effects, result, changes };
+        let recorded = journal.finished(ending).await;
+        cx.came(ticket, if ran { CallState::Finished } else { CallState::Refused });
+        if let Err(err) = recorded {
+            let words = format!("this result was not recorded: {err}");
+            ended.result.meta.notes.insert("journal".to_owned(), words.into());
+        }
     }
-    cx.events.send(|| Event::Finished(Arc::new(result.clone())));
+    cx.events.send(|| Event::Finished(Arc::new((*ended.result).clone())));
 }

@@ -9,7 +9,7 @@ use haft_schema::Coercion;
 use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
-use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault};
+use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
 use crate::pool::Entry;
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
@@ -25,6 +25,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) arrived: Instant,
     /// What hooks have said of it, once they were asked.
     pub(crate) heard: Option<Box<Heard>>,
+    /// Its place in the books, where there is a journal.
+    pub(crate) ticket: Option<Arc<Ticket>>,
 }
 
 pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, NotUnderstood> {
@@ -42,6 +44,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
             coerced,
             arrived: Instant::now(),
             heard: None,
+            ticket: None,
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }

@@ -87,6 +87,7 @@ async fn renewed<'t>(
     let targets = located.into_iter().next().unwrap_or_else(|| Err(Fault::failed("no path was resolved")))?;
     renewed.effects.locate(targets);
     (renewed.arrived, renewed.heard) = (prepared.arrived, prepared.heard.take());
+    renewed.ticket = prepared.ticket.take();
     Ok(renewed)
 }
 

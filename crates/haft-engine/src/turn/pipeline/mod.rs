@@ -4,6 +4,7 @@
 //! read and tested alone. The first three need nothing but the call and the pool: the scheduler must know the effects
 //! before it can say when the rest may happen.
 
+mod recall; //   0 has it come before
 mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
@@ -29,6 +30,7 @@ use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFact
 use begin::Halt;
 pub(crate) use foresee::Prepared;
 pub(crate) use hooks::{hide_secrets, stops};
+pub(crate) use recall::{Ticket, recall};
 pub use retry::Retry;
 
 use crate::{
@@ -46,6 +48,8 @@ pub(crate) struct CallCx<'t> {
     pub(crate) pool: &'t Pool,
     pub(crate) events: &'t Events,
     pub(crate) interrupt: &'t Interrupt,
+    /// Which turn of the session, counted from 1. 0 where there is no journal.
+    pub(crate) turn: u32,
 }
 
 /// A call that has ended.
@@ -71,8 +75,14 @@ pub(crate) struct NotUnderstood {
 }
 
 /// Steps 1 to 3: understands a call, or makes a result of why it cannot.
-pub(crate) fn prepare<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, Box<ToolResult>> {
-    let prepared = understand(cx, call).map_err(|not| Box::new(refused(not.call, not.name, &not.fault)))?;
+pub(crate) fn prepare<'t>(
+    cx: CallCx<'t>,
+    call: Call,
+    ticket: Option<Arc<Ticket>>,
+) -> Result<Prepared<'t>, Box<ToolResult>> {
+    let mut prepared =
+        understand(cx, call).map_err(|not| Box::new(refused(not.call, not.name, &not.fault)))?;
+    prepared.ticket = ticket;
     cx.events.send(|| Event::Queued {
         call: prepared.call.clone(),
         tool: prepared.entry.name().to_owned(),
@@ -93,6 +103,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let mut meta = prepared.meta(started);
     let mut permit = None;
     let (host, tool_cx) = cx.tool_cx(&prepared);
+    let open = Open { cx, ticket: prepared.ticket.clone() };
     let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta.attempts).await;
     if let Some((watch, goes_on)) = host.take_watch() {
         // A thread that breaks has dropped the watch, and whoever watches next settles it.
@@ -101,6 +112,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let outcome = match attempted {
         Ok(reply) => Ok(reply),
         Err(Halt::Fault(fault)) => Err(fault),
+        Err(Halt::Answered(ended)) => return Walked::Ended(*ended),
         Err(Halt::Changed(input)) => match Box::pin(hooks::reconsider(cx, prepared, input)).await {
             Ok(changed) => return Walked::Changed(changed),
             Err((unchanged, fault)) => {
@@ -111,12 +123,34 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     };
     meta.duration_us = micros(started.elapsed());
     let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
+    let ran = permit.is_some();
     if let Some(permit) = permit.filter(|_| !cx.hooks().is_empty()) {
         Box::pin(hooks::after(&cx, &prepared, &permit, &tool_cx, &mut ended.result)).await;
     }
     hooks::tell(prepared.heard.take(), &mut ended.result);
-    finish::finish(&cx, &prepared, &mut ended.result).await;
+    finish::finish(&cx, &prepared, ran, &mut ended).await;
+    open.close();
     Walked::Ended(ended)
+}
+
+/// A call that is dropped before its end was cut off, and the session must know.
+struct Open<'a> {
+    cx: CallCx<'a>,
+    ticket: Option<Arc<Ticket>>,
+}
+
+impl Open<'_> {
+    fn close(mut self) {
+        self.ticket = None;
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.cx.came_to_nothing(&ticket);
+        }
+    }
 }
 
 /// Steps 4 to 6.
@@ -132,11 +166,16 @@ async fn attempt(
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
-pub(crate) async fn refuse(cx: CallCx<'_>, mut result: Box<ToolResult>) -> Ended {
+pub(crate) async fn refuse(
+    cx: CallCx<'_>,
+    mut result: Box<ToolResult>,
+    ticket: Option<Arc<Ticket>>,
+) -> Ended {
     let tool = result.tool.clone();
     finish::hide_secrets(&cx, &tool, &mut result);
-    finish::record(&cx, &mut result).await;
-    Ended { result, changes: Vec::new() }
+    let mut ended = Ended { result, changes: Vec::new() };
+    finish::record(&cx, ticket.as_deref(), finish::NEVER_RAN, &mut ended).await;
+    ended
 }
 
 impl<'t> CallCx<'t> {
@@ -144,7 +183,7 @@ impl<'t> CallCx<'t> {
     fn tool_cx(&self, prepared: &Prepared<'_>) -> (Arc<CallHost>, Cx) {
         let (session, events, interrupt) =
             (self.session.clone(), self.events.clone(), self.interrupt.clone());
-        let host = Arc::new(CallHost::new(session, events, prepared, interrupt));
+        let host = Arc::new(CallHost::new(session, events, prepared, self.turn, interrupt));
         (host.clone(), Cx::new(prepared.call.clone(), host))
     }
 
@@ -208,6 +247,16 @@ impl Prepared<'_> {
             source: self.entry.source().clone(),
             ..Meta::default()
         }
+    }
+
+    /// Whether it may change something outside of its session.
+    pub(crate) fn has_side_effects(&self) -> bool {
+        !self.effects.is_read_only()
+    }
+
+    /// Whether twice is the same as once.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.effects.is_read_only() || self.entry.tool().spec().is_idempotent()
     }
 
     /// One line for a person. The tool's own words, unless it breaks over them.

@@ -10,26 +10,40 @@ use haft_redact::Redactor;
 use haft_tool::{Effects, SessionFacts};
 use serde_json::Value;
 
-use super::{CallCx, Prepared};
-use crate::policy::{CallFacts, Decision};
+use super::{CallCx, Prepared, recall::Ticket};
+use crate::{
+    policy::{CallFacts, Decision},
+    session::{CallState, Starting, Word},
+};
 
 /// What is told of a call.
 pub(super) struct Told {
     pub(super) input: Arc<Value>,
     pub(super) effects: Arc<Effects>,
     pub(super) decision: Arc<Decision>,
+    /// One line. Empty where nobody but the events is told, who have had it.
+    description: String,
 }
 
 impl Told {
     /// The same for a journal.
-    pub(super) fn facts<'a>(
+    pub(super) fn starting<'a>(
         &'a self,
         cx: &'a CallCx<'_>,
         session: &'a SessionFacts,
-        prepared: &'a Prepared<'_>,
-    ) -> CallFacts<'a> {
+        (prepared, ticket): (&'a Prepared<'_>, &'a Ticket),
+        word: Word<'a>,
+    ) -> Starting<'a> {
         let facts = cx.facts(session, prepared, &self.decision);
-        CallFacts { input: &self.input, effects: &self.effects, ..facts }
+        Starting {
+            key: &ticket.key,
+            turn: cx.turn,
+            facts: CallFacts { input: &self.input, effects: &self.effects, ..facts },
+            description: &self.description,
+            repeatable: prepared.is_repeatable(),
+            was_dropped: ticket.before == Some(CallState::CutOff),
+            word,
+        }
     }
 }
 
@@ -47,7 +61,14 @@ impl CallCx<'_> {
             effects.rewrite(&mut clean);
             decision.trace.rewrite(&mut clean);
         }
-        Told { input, effects: Arc::new(effects), decision: Arc::new(decision) }
+        let description = String::new();
+        Told { input, effects: Arc::new(effects), decision: Arc::new(decision), description }
+    }
+
+    /// The same with a line about it.
+    pub(super) fn told_whole(&self, prepared: &Prepared<'_>, decision: &Decision) -> Told {
+        let description = self.told_line(prepared.describe());
+        Told { description, ..self.told(prepared, decision) }
     }
 
     /// A line about the call.

@@ -1,0 +1,211 @@
+//! The calls that a session has seen, in this process and before it: is one that arrives new, or does it come again?
+//!
+//! An id and an input that came before are the same call, sent again. But some models count their calls anew in each
+//! turn, and then `call_1` with the same input is a new call. Such a session gives itself away: sooner or later an id comes with
+//! another input. From then on only a turn that never came to its end is taken for one that comes again.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use haft_tool::{CallId, SessionId};
+
+use super::journal::{CallKey, CallState, Digest, PastCall};
+use crate::turn::Call;
+
+/// So many calls are known by heart. One that is older is still found by the journal when it is about to start.
+pub(crate) const MOST: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Calls>);
+
+#[derive(Debug, Default)]
+struct Calls {
+    by_id: HashMap<CallId, Vec<Before>>,
+    /// The ids in the order in which they came.
+    order: VecDeque<CallId>,
+    /// The latest turn that began.
+    turn: u32,
+    counts_anew: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    digest: Digest,
+    nth: u32,
+    turn: u32,
+    turn_ended: bool,
+    state: CallState,
+}
+
+/// What is known of a call that arrives.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    pub(crate) key: CallKey,
+    /// How far it came before, if it is not new.
+    pub(crate) before: Option<CallState>,
+    /// Whether it came in the last turn: what it changed in the session may be missing.
+    pub(crate) is_recent: bool,
+}
+
+impl Known {
+    pub(crate) fn recall(past: Vec<PastCall>) -> Known {
+        let mut calls = Calls::default();
+        for PastCall { key, turn, turn_ended, state } in past {
+            calls.turn = calls.turn.max(turn);
+            calls.note(key.call, Before { digest: key.digest, nth: key.nth, turn, turn_ended, state });
+        }
+        Known(Mutex::new(calls))
+    }
+
+    /// The number of the turn that begins.
+    pub(crate) fn next_turn(&self) -> u32 {
+        let mut calls = self.lock();
+        calls.turn += 1;
+        calls.turn
+    }
+
+    /// Every call of the turn has its result.
+    pub(crate) fn turn_ended(&self, turn: u32) {
+        for before in self.lock().by_id.values_mut().flatten().filter(|before| before.turn == turn) {
+            before.turn_ended = true;
+        }
+    }
+
+    /// A call arrives.
+    pub(crate) fn arrives(&self, session: &SessionId, turn: u32, call: &Call) -> Arrival {
+        let (mut calls, digest) = (self.lock(), Digest::of(call));
+        let last = turn.saturating_sub(1);
+        let before = calls.before(&call.id, digest);
+        let came_again = before.filter(|before| !calls.counts_anew || !before.turn_ended);
+        let nth = match (came_again, before) {
+            (Some(before), _) => before.nth,
+            (None, Some(before)) => before.nth + 1,
+            (None, None) => 0,
+        };
+        if came_again.is_none() {
+            let state = CallState::Refused; // Until it starts.
+            calls.note(call.id.clone(), Before { digest, nth, turn, turn_ended: false, state });
+        }
+        let key = CallKey { session: session.clone(), call: call.id.clone(), digest, nth };
+        let is_recent = came_again.is_some_and(|before| before.turn >= last);
+        Arrival { key, before: came_again.map(|before| before.state), is_recent }
+    }
+
+    /// How far a call came.
+    pub(crate) fn came(&self, key: &CallKey, state: CallState) {
+        self.change(key, |known| *known = state);
+    }
+
+    /// A call was dropped before it had a result. It was cut off, if it had started.
+    pub(crate) fn dropped(&self, key: &CallKey) {
+        self.change(key, |state| {
+            if *state == CallState::Open {
+                *state = CallState::CutOff
+            }
+        });
+    }
+
+    fn change(&self, key: &CallKey, change: impl FnOnce(&mut CallState)) {
+        let mut calls = self.lock();
+        let Some(same_id) = calls.by_id.get_mut(&key.call) else { return };
+        let is_it = |before: &&mut Before| before.digest == key.digest && before.nth == key.nth;
+        if let Some(before) = same_id.iter_mut().find(is_it) {
+            change(&mut before.state);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Calls {
+    /// The latest of that id and input.
+    fn before(&self, id: &CallId, digest: Digest) -> Option<Before> {
+        self.by_id.get(id)?.iter().rev().find(|before| before.digest == digest).copied()
+    }
+
+    fn note(&mut self, id: CallId, call: Before) {
+        let same_id = self.by_id.entry(id.clone()).or_default();
+        self.counts_anew |= same_id.iter().any(|before| before.digest != call.digest);
+        same_id.push(call);
+        self.order.push_back(id);
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(same_id) = self.by_id.get_mut(&oldest)
+        {
+            same_id.remove(0);
+            if same_id.is_empty() {
+                self.by_id.remove(&oldest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A turn a line, a call a word: `id:input`. What is known of each: new, or how far it came; `nth` where it is not 0.
+    #[track_caller]
+    fn check(turns: &str, expected: &str) {
+        let known = Known::default();
+        let mut told = Vec::new();
+        for line in turns.lines() {
+            let turn = known.next_turn();
+            let (calls, ends) = match line.trim().strip_suffix(" †") {
+                Some(calls) => (calls, false),
+                None => (line.trim(), true),
+            };
+            let words: Vec<String> = calls
+                .split_whitespace()
+                .map(|word| {
+                    let (id, input) = word.split_once(':').unwrap();
+                    let arrival = known.arrives(&"s".into(), turn, &Call::new(id, "T", json!(input)));
+                    known.came(&arrival.key, CallState::Finished);
+                    let nth = if arrival.key.nth > 0 { arrival.key.nth.to_string() } else { String::new() };
+                    if arrival.before.is_none() { format!("new{nth}") } else { format!("again{nth}") }
+                })
+                .collect();
+            if ends {
+                known.turn_ended(turn);
+            }
+            told.push(words.join(" "));
+        }
+        assert_eq!(told.join("\n"), expected);
+    }
+
+    #[test]
+    fn an_id_with_the_same_input_is_the_same_call_in_any_later_turn() {
+        check("a:1 b:1\n a:1 b:1\n c:1\n b:1", "new new\nagain again\nnew\nagain");
+    }
+
+    #[test]
+    fn an_id_with_another_input_is_another_call() {
+        check("a:1\n a:2", "new\nnew");
+    }
+
+    #[test]
+    fn ids_that_are_counted_anew_mean_nothing_once_their_turn_has_ended() {
+        check("1:test\n 1:edit\n 1:test\n 1:test", "new\nnew\nnew1\nnew2");
+    }
+
+    #[test]
+    fn a_turn_that_never_ended_is_sent_again_whatever_ids_mean() {
+        check("1:test\n 1:edit\n 1:test †\n 1:test", "new\nnew\nnew1\nagain1");
+    }
+
+    #[test]
+    fn what_is_known_is_bounded() {
+        let known = Known::default();
+        for n in 0..3 * MOST {
+            known.arrives(&"s".into(), 1, &Call::new(format!("c{n}"), "T", json!(n)));
+        }
+        let calls = known.lock();
+        assert_eq!((calls.order.len(), calls.by_id.len()), (MOST, MOST));
+    }
+}

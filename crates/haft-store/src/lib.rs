@@ -1,0 +1,18 @@
+//! What happened, kept.
+//!
+//! The engine says what happens ([`haft_engine::session::Journal`]); here it is written down, found again, and used so that
+//! a call which comes twice is made once. It is a crate because it keeps databases away from everybody else, and because
+//! an engine without a memory must stay possible.
+//!
+//! A [`Book`] is what a database must be able to do; there is one in memory for tests.
+//! Not here: what is recorded when (the engine), and what people see of it (the command line).
+
+mod record; //   what a row holds
+mod book; //     what a backend must do
+mod memory; //   a book for tests
+
+pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
+pub use memory::MemoryBook;
+pub use record::{
+    CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow, Turn,
+};

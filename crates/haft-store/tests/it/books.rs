@@ -1,0 +1,1 @@
+//! What every book promises. A backend adds a line to `every_book`.

@@ -1,0 +1,3 @@
+//! What every book promises, and what an engine with a journal does.
+
+mod books; //  the same tests for every backend

@@ -10,6 +10,8 @@
 mod record; //   what a row holds
 mod book; //     what a backend must do
 mod memory; //   a book for tests
+pub mod blobs; //  bytes that do not change, found by what they are
+pub mod images; // what files were before calls changed them
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
 pub use memory::MemoryBook;

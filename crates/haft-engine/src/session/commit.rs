@@ -40,7 +40,7 @@ pub(super) enum Fate<'a> {
 }
 
 /// Opens what a file is to hold.
-pub(super) type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + 'a>> + 'a;
+pub(super) type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + Send>> + 'a;
 
 impl Fate<'_> {
     fn is_gone(self) -> bool {

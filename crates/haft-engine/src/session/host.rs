@@ -90,6 +90,11 @@ impl CallHost {
         Some((watch, self.left_task.load(Ordering::Relaxed)))
     }
 
+    /// What the result must say of what cannot be taken back.
+    pub(crate) fn image_notes(&self) -> Vec<String> {
+        self.images().map(|(images, doer)| images.notes(&doer.key)).unwrap_or_default()
+    }
+
     fn images(&self) -> Option<(Arc<dyn Images>, Doer)> {
         Some((self.session.engine().images()?.clone(), self.doer.clone()?))
     }

@@ -24,6 +24,11 @@ pub trait Images: Send + Sync {
     /// Processes of a call are about to start that may write below these roots. An error keeps them from starting.
     fn watch(&self, doer: &Doer, roots: &[PathBuf]) -> io::Result<Box<dyn Watch>>;
 
+    /// What the result of a call must say: that something of it cannot be taken back. Told once.
+    fn notes(&self, _key: &CallKey) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Nothing goes on any more in this session.
     fn end(&self, session: &SessionId);
 }

@@ -311,7 +311,8 @@ mod tests {
         let blobs = FileBlobs::new(place.path());
         for bytes in [&b"short"[..], "long\n".repeat(100).as_bytes()] {
             let blob = blobs.put(&file(bytes), false).unwrap();
-            let path = stored(place.path()).into_iter().find(|path| fs::metadata(path).unwrap().len() > 0).unwrap();
+            let path =
+                stored(place.path()).into_iter().find(|path| fs::metadata(path).unwrap().len() > 0).unwrap();
             fs::write(&path, b"other").unwrap();
             assert!(read(&blobs, &blob.hash).is_err());
             fs::remove_file(path).unwrap();

@@ -203,11 +203,10 @@ impl<R: Read> Read for Verified<R> {
             }
             return Ok(read);
         }
-        match self.hasher.take() {
-            Some(hasher) if hasher.finish().hash != self.wanted => {
-                Err(io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"))
-            }
-            _ => Ok(0),
+        let read = self.hasher.take().map(Hasher::finish);
+        if read.is_some_and(|read| read.hash != self.wanted) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"));
         }
+        Ok(0)
     }
 }

@@ -108,9 +108,9 @@ impl Was {
     }
 }
 
-/// What an event about images says.
+/// What a call changed: the body of an event about images.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Images {
+pub struct Changed {
     /// What was changed.
     pub images: Vec<Image>,
     /// The workspace of whoever changed it, as it is shown.
@@ -127,6 +127,14 @@ pub struct Images {
     /// The undo that it takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redoes: Option<CallKey>,
+}
+
+impl Changed {
+    /// The same of no images.
+    pub(super) fn without_images(&self) -> Changed {
+        let Changed { late, undoes, redoes, .. } = self;
+        Changed { late: *late, undoes: undoes.clone(), redoes: redoes.clone(), ..Changed::default() }
+    }
 }
 
 /// What the engine shows of a place, without its content.

@@ -51,18 +51,28 @@ pub(super) enum Reason {
 }
 
 /// Clocks of file systems are no finer than this.
-const GRAIN_NS: i64 = 20_000_000;
+pub(super) const GRAIN_NS: i64 = 20_000_000;
 
 impl Index {
     pub(super) fn find(&self, path: &[u8]) -> Option<&Entry> {
-        self.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).ok().map(|at| &self.entries[at])
+        self.entries
+            .binary_search_by(|entry| entry.path.as_slice().cmp(path))
+            .ok()
+            .map(|at| &self.entries[at])
+    }
+
+    /// Whether something in it was changed just before the look.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.entries.iter().any(|entry| !self.believes(entry))
+    }
+
+    fn believes(&self, entry: &Entry) -> bool {
+        entry.what == What::Directory || entry.details.changed_ns < self.taken_ns.saturating_sub(GRAIN_NS)
     }
 
     /// The same place, if nothing can have happened to it since.
     pub(super) fn unchanged(&self, path: &[u8], details: &Details) -> Option<&Entry> {
-        self.find(path).filter(|entry| {
-            entry.details == *details && entry.details.changed_ns < self.taken_ns.saturating_sub(GRAIN_NS)
-        })
+        self.find(path).filter(|entry| entry.details == *details && self.believes(entry))
     }
 }
 
@@ -245,7 +255,11 @@ impl<'a> Rest<'a> {
             5 => What::Unkept(Reason::Late),
             _ => return None,
         };
-        Some(Entry { path, details: Details { stamp: Stamp { len, modified_ns, inode }, changed_ns, mode }, what })
+        Some(Entry {
+            path,
+            details: Details { stamp: Stamp { len, modified_ns, inode }, changed_ns, mode },
+            what,
+        })
     }
 }
 

@@ -109,6 +109,10 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
         // A thread that breaks has dropped the watch, and whoever watches next settles it.
         let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
     }
+    let unkept = host.image_notes();
+    if !unkept.is_empty() {
+        meta.notes.insert("undo".to_owned(), unkept.into());
+    }
     let outcome = match attempted {
         Ok(reply) => Ok(reply),
         Err(Halt::Fault(fault)) => Err(fault),

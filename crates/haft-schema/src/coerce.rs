@@ -9,9 +9,12 @@
 //!
 //! Not here: numbers for strings (`5` for `"5"`). Digits are lost on the way (`00713`), so the model must write them.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -30,14 +33,14 @@ const MAX_ALTERNATIVES: usize = 8;
 const MAX_DEPTH: usize = 128;
 
 /// A change that was made to the input because the schema asks for another type.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coercion {
     /// Where, as in `edits[0].line`; empty for the input itself.
     pub path: String,
     /// The type that was there.
-    pub from: &'static str,
+    pub from: Cow<'static, str>,
     /// The type that is there now, or `"absent"`.
-    pub to: &'static str,
+    pub to: Cow<'static, str>,
 }
 
 /// What has become of a value that was not valid.
@@ -248,7 +251,7 @@ impl Repair {
         for edit in self.edits {
             let path = words::path(&edit.at, value);
             if let Some((undo, from, to)) = edit.make(value) {
-                made.coercions.push(Coercion { path, from, to });
+                made.coercions.push(Coercion { path, from: from.into(), to: to.into() });
                 made.undo.push(undo);
             }
         }

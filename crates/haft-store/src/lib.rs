@@ -4,17 +4,24 @@
 //! a call which comes twice is made once. It is a crate because it keeps databases away from everybody else, and because
 //! an engine without a memory must stay possible.
 //!
-//! A [`Book`] is what a database must be able to do; there is one in memory for tests.
+//! [`Journal`] implements the engine's trait, once, over any [`Book`]. A book is what a database must be able to do: there is one
+//! on SQLite for a machine, and one in memory for tests.
 //! Not here: what is recorded when (the engine), and what people see of it (the command line).
 
-mod record; //   what a row holds
-mod book; //     what a backend must do
-mod memory; //   a book for tests
+mod record; //     what a row holds
+mod result; //     a result as text, and back
+mod book; //       what a backend must do
+mod journal; //    the engine's journal, over any book
+mod memory; //     a book for tests
+mod sqlite; //     the book of one machine
 pub mod blobs; //  bytes that do not change, found by what they are
 pub mod images; // what files were before calls changed them
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
+pub use journal::{Inspector, Journal, OnFailure};
 pub use memory::MemoryBook;
 pub use record::{
     CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow, Turn,
 };
+pub use result::{restore, store};
+pub use sqlite::SqliteBook;

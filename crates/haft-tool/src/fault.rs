@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt, io, path::Path};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::shown::shown;
 
@@ -20,7 +20,7 @@ pub struct Fault {
 }
 
 /// What the caller can do about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// No tool has that name: choose another.
@@ -46,7 +46,7 @@ pub enum FaultKind {
 }
 
 /// Who said no, and so what would have to change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// A rule of the settings.

@@ -11,7 +11,7 @@ use std::{
 use haft_tool::{
     Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec, Spread,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     addresses,
@@ -45,7 +45,7 @@ pub struct Request<'a> {
 }
 
 /// The three answers. Later ones are stricter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It may run.

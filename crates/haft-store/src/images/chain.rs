@@ -81,7 +81,7 @@ impl Shared {
             kinds: vec![EventKind::IMAGE],
             ..EventFilter::default()
         };
-        Ok(wait(self.book.events(filter))?)
+        wait(self.book.events(filter))
     }
 }
 

@@ -3,12 +3,14 @@
 use std::io;
 
 use haft_engine::session::{CallKey, Evidence, Found};
+use haft_tool::BoxFuture;
 
 use super::{
     StoredImages,
     image::{Changed, Image, Was},
     plan::{is_equal, now},
 };
+use crate::journal::Inspector;
 
 /// More than this nobody reads.
 const MOST: usize = 100;
@@ -31,6 +33,16 @@ impl StoredImages {
             }
         }
         Ok(first.iter().map(|image| Evidence { path: image.path(), found: found(image) }).collect())
+    }
+}
+
+impl Inspector for StoredImages {
+    fn inspect<'a>(&'a self, key: &'a CallKey) -> BoxFuture<'a, io::Result<Vec<Evidence>>> {
+        let (images, key) = (self.clone(), key.clone());
+        Box::pin(async move {
+            let looked = tokio::task::spawn_blocking(move || images.evidence(&key)).await;
+            looked.map_err(io::Error::other)?
+        })
     }
 }
 

@@ -28,6 +28,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
     time::Duration,
 };
 
@@ -37,7 +38,8 @@ use haft_tool::{SessionId, shown};
 use self::{album::Keeping, index::Index, watch::Lasting};
 use crate::{
     blobs::{Blobs, Hash},
-    book::{Book, Durability},
+    book::{Book, BookError, Durability},
+    journal::OnFailure,
     record::{Entry, EventKind, EventRow, Instant},
 };
 
@@ -86,16 +88,6 @@ impl UndoOptions {
     fn place(&self) -> PathBuf {
         self.own.join("undo")
     }
-}
-
-/// What becomes of a change whose image cannot be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnFailure {
-    /// It is not made.
-    #[default]
-    Refuse,
-    /// It is made, and its result says that it cannot be taken back.
-    Warn,
 }
 
 /// Keeps images in a book and in blobs. Clones are the same.
@@ -166,7 +158,7 @@ impl Shared {
             let part = Changed { images: images.to_vec(), workspace, left_out, ..changed.without_images() };
             entries.push(Entry::Event(event(doer, EventKind::IMAGE, serde_json::to_value(part)?)));
         }
-        Ok(wait(self.book.append(entries, durability))?)
+        wait(self.book.append(entries, durability))
     }
 
     fn note(&self, key: &CallKey, words: String) {
@@ -206,12 +198,22 @@ fn event(doer: &Doer, kind: EventKind, body: serde_json::Value) -> EventRow {
     }
 }
 
-/// Waits for a book where blocking is fine.
-fn wait<T>(work: impl Future<Output = T>) -> T {
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => runtime.block_on(work),
-        Err(_) => futures::executor::block_on(work),
-    }
+/// Waits for a book, where blocking is fine. On a thread of its own: the one that asks may belong to a runtime, which does
+/// not let itself be waited for from within.
+fn wait<T: Send>(work: impl Future<Output = Result<T, BookError>> + Send) -> io::Result<T> {
+    let runtime = tokio::runtime::Handle::try_current().ok();
+    let answer = thread::scope(|threads| {
+        let waiting = threads.spawn(|| match runtime {
+            Some(runtime) => runtime.block_on(work),
+            None => match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime.block_on(work),
+                Err(err) => Err(BookError::Other(err.to_string())),
+            },
+        });
+        waiting.join()
+    });
+    let broke = |_| io::Error::other("whoever keeps the journal broke");
+    Ok(answer.map_err(broke)??)
 }
 
 /// Where things about a root are.

@@ -91,10 +91,8 @@ impl StoredImages {
         let files: Vec<&Planned> = plan.ready().collect();
         let doer = self.doer(plan);
         let began = std::time::Instant::now();
-        wait(
-            self.0.book.append(vec![Entry::Started(Box::new(claim(&doer, plan, &files)))], Durability::Power),
-        )
-        .map_err(io::Error::from)?;
+        let started = Entry::Started(Box::new(claim(&doer, plan, &files)));
+        wait(self.0.book.append(vec![started], Durability::Power))?;
         let done = self.put_back(plan, &files, &doer, ledger);
         self.close(plan, &doer, began.elapsed(), done.as_ref().err())?;
         let left = done?;
@@ -171,7 +169,7 @@ impl StoredImages {
                 entries.push(Entry::Event(event(&whose, EventKind::UNDONE, json!({ "by": by }))));
             }
         }
-        Ok(wait(self.0.book.append(entries, Durability::Power))?)
+        wait(self.0.book.append(entries, Durability::Power))
     }
 
     /// What calls did that were cut off is not written down yet.

@@ -1,0 +1,120 @@
+//! Forgetting: what is too old, and what is too much.
+//!
+//! A little at a time, so that nobody who wants to write waits long, and so that a process which ends in the middle has
+//! forgotten something.
+
+use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
+
+use super::owner::Owners;
+use crate::{
+    book::{Limits, Pruned},
+    record::Instant,
+};
+
+/// So many calls are forgotten at a time.
+const CHUNK: i64 = 500;
+const DAY_MS: i64 = 86_400_000;
+/// Where the last time stands.
+const LAST: (&str, &str) = ("haft", "pruned");
+
+/// The same, if it was not done in the last day. Says whether there is nothing left to do today.
+pub(super) fn daily(
+    db: &mut Connection,
+    owners: &Owners,
+    limits: Limits,
+    go_on: &dyn Fn() -> bool,
+) -> Result<bool> {
+    let sql = "SELECT body FROM documents WHERE space = ?1 AND key = ?2";
+    let last: Option<String> = db.query_row(sql, [LAST.0, LAST.1], |row| row.get(0)).optional()?;
+    let now = Instant::now().0;
+    let last = last.and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+    // A clock that went back must not keep it from being done for years.
+    if (0..DAY_MS).contains(&(now - last)) {
+        return Ok(true);
+    }
+    prune(db, owners, limits, go_on)?;
+    if !go_on() {
+        return Ok(false);
+    }
+    owners.sweep();
+    db.execute_batch("PRAGMA analysis_limit = 1000; ANALYZE;")?;
+    let sql = "INSERT OR REPLACE INTO documents (space, key, version, body) VALUES (?1, ?2, 1, ?3)";
+    db.execute(sql, params![LAST.0, LAST.1, now.to_string()])?;
+    Ok(true)
+}
+
+/// Forgets until nothing is too old or too much, or `go_on` says that there is something better to do.
+pub(super) fn prune(
+    db: &mut Connection,
+    owners: &Owners,
+    limits: Limits,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Pruned> {
+    let mut pruned = Pruned::default();
+    loop {
+        let before = match (limits.before, limits.max_bytes) {
+            (_, Some(most)) if size(db)? > most => i64::MAX,
+            (Some(before), _) => before.0,
+            (None, _) => break,
+        };
+        let some = forget(db, owners, before)?;
+        pruned.calls += some.calls;
+        pruned.sessions += some.sessions;
+        if some.calls == 0 || !go_on() {
+            break;
+        }
+    }
+    if pruned.calls > 0 {
+        db.execute_batch(
+            "DELETE FROM bodies WHERE id NOT IN (SELECT decision FROM calls WHERE decision IS NOT NULL);
+             PRAGMA incremental_vacuum;",
+        )?;
+    }
+    Ok(pruned)
+}
+
+/// How much is in use. What was freed is used again.
+fn size(db: &Connection) -> Result<u64> {
+    let figure = |name: &str| db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let pages = figure("page_count")?.saturating_sub(figure("freelist_count")?);
+    Ok(pages.saturating_mul(figure("page_size")?).unsigned_abs())
+}
+
+/// Forgets the oldest calls that began before a time. Those that run stay.
+fn forget(db: &mut Connection, owners: &Owners, before: i64) -> Result<Pruned> {
+    let forgetting = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let sql = "SELECT no, state, owner FROM calls WHERE at < ?1 ORDER BY no LIMIT ?2";
+    let oldest: Vec<(i64, i64, Option<String>)> = forgetting
+        .prepare_cached(sql)?
+        .query_map(params![before, CHUNK], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect::<Result<_>>()?;
+    let runs =
+        |state: i64, owner: Option<&str>| state == 0 && owner.is_some_and(|owner| owners.is_alive(owner));
+    let mut pruned = Pruned::default();
+    for (no, ..) in oldest.iter().filter(|(_, state, owner)| !runs(*state, owner.as_deref())) {
+        for sql in [
+            "DELETE FROM paths WHERE no = ?1",
+            "DELETE FROM events WHERE no = ?1",
+            "DELETE FROM results WHERE no = ?1",
+            "DELETE FROM calls WHERE no = ?1",
+        ] {
+            forgetting.prepare_cached(sql)?.execute([no])?;
+        }
+        pruned.calls += 1;
+    }
+    if pruned.calls > 0 {
+        pruned.sessions = forget_empty(&forgetting)?;
+    }
+    forgetting.commit()?;
+    Ok(pruned)
+}
+
+/// Sessions without calls, and what only they had.
+fn forget_empty(db: &Connection) -> Result<u64> {
+    let gone =
+        "SELECT id FROM sessions WHERE NOT EXISTS (SELECT 1 FROM calls WHERE calls.session = sessions.id)";
+    db.execute(&format!("DELETE FROM turns WHERE session IN ({gone})"), [])?;
+    db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [])?;
+    let sessions = db.execute(&format!("DELETE FROM sessions WHERE id IN ({gone})"), [])?;
+    Ok(sessions as u64)
+}

@@ -1,0 +1,279 @@
+//! The one thread that writes.
+//!
+//! It takes what has gathered, writes it in one transaction, and tells those who wait. Only a transaction in which something
+//! must survive the end of power waits for the disk. What cannot be written is told to whoever waits; what nobody waits for is
+//! kept and tried again with what comes next, as far as there is room for it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use rusqlite::{Connection, TransactionBehavior};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{
+    owner::{Owner, Owners},
+    prune,
+    queue::Queue,
+    schema::{open_to_write, put_aside, wrong},
+    write::Pen,
+};
+use crate::{
+    book::{BookError, Claimed, Durability, Limits, Pruned},
+    record::{Claim, Entry},
+};
+
+/// What nobody waits for and could not be written: so many jobs are kept for the next time.
+const KEPT_BACK: usize = 4096;
+
+type Answer<T> = oneshot::Sender<Result<T, BookError>>;
+
+/// Something to write.
+pub(super) enum Job {
+    Append { entries: Vec<Entry>, durability: Durability, done: Option<Answer<()>> },
+    Claim { claim: Box<Claim>, done: Answer<Claimed> },
+    Put { place: (String, String), version: u64, body: Option<Value>, done: Answer<Option<u64>> },
+    Prune { limits: Limits, done: Answer<Pruned> },
+}
+
+/// What became of a job, before those who wait are told: nothing is so before the transaction has ended.
+enum Done {
+    Nothing,
+    Claimed(Claimed),
+    Version(Option<u64>),
+}
+
+impl Job {
+    pub(super) fn is_waited_for(&self) -> bool {
+        !matches!(self, Job::Append { done: None, .. })
+    }
+
+    /// Whether it must survive the end of power.
+    fn is_for_good(&self) -> bool {
+        match self {
+            Job::Append { durability, .. } => *durability == Durability::Power,
+            Job::Claim { .. } | Job::Put { .. } => true,
+            Job::Prune { .. } => false,
+        }
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn size(&self) -> usize {
+        let of_claim = |claim: &Claim| 1024 + claim.paths.len() * 128 + size_of_value(&claim.input);
+        let of_entry = |entry: &Entry| match entry {
+            Entry::Started(claim) | Entry::Refused(claim) => of_claim(claim),
+            Entry::Finished(outcome) => 256 + outcome.result.len(),
+            Entry::Event(event) => 256 + size_of_value(&event.body),
+            Entry::Turn(_) | Entry::TurnEnded { .. } => 256,
+        };
+        match self {
+            Job::Append { entries, .. } => entries.iter().map(of_entry).sum(),
+            Job::Claim { claim, .. } => of_claim(claim),
+            Job::Put { body, .. } => 256 + body.as_ref().map_or(0, size_of_value),
+            Job::Prune { .. } => 0,
+        }
+    }
+
+    fn fail(self, err: BookError) {
+        // Whoever does not wait any more need not know.
+        match self {
+            Job::Append { done: Some(done), .. } => drop(done.send(Err(err))),
+            Job::Append { done: None, .. } => {}
+            Job::Claim { done, .. } => drop(done.send(Err(err))),
+            Job::Put { done, .. } => drop(done.send(Err(err))),
+            Job::Prune { done, .. } => drop(done.send(Err(err))),
+        }
+    }
+
+    fn succeed(self, result: Done) {
+        match (self, result) {
+            (Job::Append { done: Some(done), .. }, _) => drop(done.send(Ok(()))),
+            (Job::Claim { done, .. }, Done::Claimed(claimed)) => drop(done.send(Ok(claimed))),
+            (Job::Put { done, .. }, Done::Version(version)) => drop(done.send(Ok(version))),
+            _ => {}
+        }
+    }
+}
+
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 32,
+        Value::Array(values) => values.iter().map(size_of_value).sum::<usize>() + 32,
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| key.len() + size_of_value(value)).sum::<usize>() + 64
+        }
+        _ => 32,
+    }
+}
+
+/// What the thread and those who send to it share.
+pub(super) struct Shared {
+    pub(super) path: PathBuf,
+    pub(super) queue: Queue,
+    pub(super) limits: Limits,
+    pub(super) tell: Box<dyn Fn(&str) + Send + Sync>,
+    /// What was not written and is waited for by nobody.
+    pub(super) troubled: std::sync::atomic::AtomicBool,
+}
+
+/// Starts the thread. It ends when the queue is closed and empty.
+pub(super) fn start(shared: Arc<Shared>) -> std::io::Result<()> {
+    let writer = thread::Builder::new().name("haft-journal".to_owned());
+    writer
+        .spawn(move || Writer { shared: &shared, hand: None, kept_back: Vec::new(), maintained: false }.run())
+        .map(drop)
+}
+
+struct Writer<'a> {
+    shared: &'a Shared,
+    hand: Option<Hand>,
+    kept_back: Vec<Job>,
+    maintained: bool,
+}
+
+/// What it needs to write; had when something is written for the first time, and again after it broke.
+struct Hand {
+    db: Connection,
+    owner: Owner,
+    owners: Owners,
+    waits_for_disk: bool,
+}
+
+impl Writer<'_> {
+    fn run(mut self) {
+        while let Some(batch) = self.shared.queue.take() {
+            let (prunes, jobs): (Vec<Job>, Vec<Job>) =
+                batch.into_iter().partition(|job| matches!(job, Job::Prune { .. }));
+            self.write(jobs);
+            prunes.into_iter().for_each(|job| self.prune(job));
+            self.maintain();
+        }
+        if !self.kept_back.is_empty() {
+            let count = self.kept_back.len();
+            (self.shared.tell)(&format!("{count} entries of the journal could not be written and are lost."));
+        }
+    }
+
+    fn write(&mut self, jobs: Vec<Job>) {
+        let mut jobs: Vec<Job> = std::mem::take(&mut self.kept_back).into_iter().chain(jobs).collect();
+        if jobs.is_empty() {
+            return;
+        }
+        match self.commit(&jobs) {
+            Ok(results) => {
+                self.shared.troubled.store(false, std::sync::atomic::Ordering::Relaxed);
+                jobs.into_iter().zip(results).for_each(|(job, result)| job.succeed(result));
+            }
+            Err(err) => {
+                self.shared.troubled.store(true, std::sync::atomic::Ordering::Relaxed);
+                let waited: Vec<Job> = jobs.extract_if(.., |job| job.is_waited_for()).collect();
+                self.keep_back(jobs, &err);
+                waited.into_iter().for_each(|job| job.fail(err.clone()));
+            }
+        }
+    }
+
+    fn keep_back(&mut self, jobs: Vec<Job>, err: &BookError) {
+        // What no other disk would take either is not tried again for ever.
+        let lasts = matches!(err, BookError::Other(_) | BookError::Corrupt(..) | BookError::Newer { .. });
+        let lost = if lasts { jobs.len() } else { jobs.len().saturating_sub(KEPT_BACK) };
+        if lost > 0 {
+            (self.shared.tell)(&format!("{err}; {lost} entries of the journal are lost."));
+        }
+        self.kept_back = jobs.into_iter().skip(lost).collect();
+    }
+
+    /// Writes jobs in one transaction. A file that turns out to be damaged is put aside once.
+    fn commit(&mut self, jobs: &[Job]) -> Result<Vec<Done>, BookError> {
+        match self.try_commit(jobs) {
+            Err(BookError::Corrupt(..)) => {
+                self.hand = None;
+                put_aside(&self.shared.path, &self.shared.tell)?;
+                self.try_commit(jobs)
+            }
+            Err(err) => {
+                // A connection that could not write may have been left in the middle.
+                self.hand = None;
+                Err(err)
+            }
+            done => done,
+        }
+    }
+
+    fn try_commit(&mut self, jobs: &[Job]) -> Result<Vec<Done>, BookError> {
+        let path = &self.shared.path;
+        if self.hand.is_none() {
+            self.hand = Some(Hand::new(path, &self.shared.tell)?);
+        }
+        let Some(hand) = &mut self.hand else { return Err(BookError::Other("nobody can write".to_owned())) };
+        let for_good = jobs.iter().any(Job::is_for_good);
+        hand.write(jobs, for_good).map_err(|err| wrong(path, err))
+    }
+
+    fn prune(&mut self, job: Job) {
+        let Job::Prune { limits, done } = job else { return };
+        let pruned = match &mut self.hand {
+            Some(hand) => prune::prune(&mut hand.db, &hand.owners, limits, &|| true),
+            None => match Hand::new(&self.shared.path, &self.shared.tell) {
+                Ok(mut hand) => prune::prune(&mut hand.db, &hand.owners, limits, &|| true),
+                Err(err) => return drop(done.send(Err(err))),
+            },
+        };
+        let _ = done.send(pruned.map_err(|err| wrong(&self.shared.path, err)));
+    }
+
+    /// Once a day, when nothing else is to be done: what is too old or too much goes.
+    fn maintain(&mut self) {
+        let Some(hand) = self.hand.as_mut().filter(|_| !self.maintained && self.shared.queue.is_empty())
+        else {
+            return;
+        };
+        let go_on = || self.shared.queue.is_empty();
+        // It is tried again tomorrow; nothing depends on it today.
+        self.maintained =
+            prune::daily(&mut hand.db, &hand.owners, self.shared.limits, &go_on).unwrap_or(true);
+    }
+}
+
+impl Hand {
+    fn new(path: &Path, tell: &dyn Fn(&str)) -> Result<Hand, BookError> {
+        let mut db = open_to_write(path, tell)?;
+        let owners = Owners::of(path);
+        let owner = owners.join().map_err(|err| BookError::at(path, &err))?;
+        let marked = db.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|marking| {
+            Pen { db: &marking, owner: owner.name(), owners: &owners }.mark_cut_off()?;
+            marking.commit()
+        });
+        marked.map_err(|err| wrong(path, err))?;
+        Ok(Hand { db, owner, owners, waits_for_disk: false })
+    }
+
+    fn write(&mut self, jobs: &[Job], for_good: bool) -> rusqlite::Result<Vec<Done>> {
+        if for_good != self.waits_for_disk {
+            self.db.pragma_update(None, "synchronous", if for_good { "FULL" } else { "NORMAL" })?;
+            self.waits_for_disk = for_good;
+        }
+        let writing = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let pen = Pen { db: &writing, owner: self.owner.name(), owners: &self.owners };
+        let done = jobs.iter().map(|job| one(&pen, job)).collect::<rusqlite::Result<Vec<Done>>>()?;
+        writing.commit()?;
+        Ok(done)
+    }
+}
+
+fn one(pen: &Pen<'_>, job: &Job) -> rusqlite::Result<Done> {
+    match job {
+        Job::Append { entries, .. } => {
+            entries.iter().try_for_each(|entry| pen.write(entry))?;
+            Ok(Done::Nothing)
+        }
+        Job::Claim { claim, .. } => pen.claim(claim).map(Done::Claimed),
+        Job::Put { place: (space, key), version, body, .. } => {
+            pen.put(space, key, *version, body.as_ref()).map(Done::Version)
+        }
+        Job::Prune { .. } => Ok(Done::Nothing),
+    }
+}

@@ -87,12 +87,13 @@ pub fn restore<'a>(
     let clears_first = work.is_in_the_way();
     if clears_first {
         let gone = std::mem::take(&mut work.gone);
-        work.commit(gone, &ledger, album(), false)?;
+        work.commit(gone, &ledger, album(), Noted::Unwanted)?;
         work.remove_directories();
     }
     work.make_directories().map_err(|err| err.partly(clears_first))?;
     let fates: Vec<_> = work.gone.iter().chain(&work.held).cloned().collect();
-    work.commit(fates, &ledger, album(), true).map_err(|err| err.partly(clears_first))?;
+    let noted = if clears_first { Noted::Wanted } else { Noted::Both };
+    work.commit(fates, &ledger, album(), noted).map_err(|err| err.partly(clears_first))?;
     work.remove_directories();
     work.close_again();
     Ok(work.left)
@@ -118,6 +119,14 @@ struct Work<'a> {
     /// Directories that are not, the innermost first.
     unwanted: Vec<(PathBuf, u32)>,
     left: Vec<PathBuf>,
+}
+
+/// Which directories are noted with a commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Noted {
+    Wanted,
+    Unwanted,
+    Both,
 }
 
 /// What is at a place, as far as it matters here.
@@ -182,17 +191,15 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// `last`: what becomes of directories is noted with it.
+    /// What becomes of directories is noted with the files.
     fn commit(
         &self,
         fates: Vec<(PathBuf, Fate<'_>)>,
         ledger: &Ledger,
         mut album: Box<dyn Album + '_>,
-        last: bool,
+        noted: Noted,
     ) -> Result<(), RestoreError> {
-        if last {
-            self.note_directories(&mut *album)?;
-        }
+        self.note_directories(&mut *album, noted)?;
         if fates.is_empty() {
             let at =
                 self.wanted.first().map(|(path, ..)| path).or(self.unwanted.first().map(|(path, _)| path));
@@ -203,16 +210,15 @@ impl<'a> Work<'a> {
         done.map(drop).map_err(|(at, err)| RestoreError::at(&fates[at].0, err))
     }
 
-    fn note_directories(&self, album: &mut dyn Album) -> Result<(), RestoreError> {
-        let wanted = self.wanted.iter().map(|(path, mode, is)| {
+    fn note_directories(&self, album: &mut dyn Album, noted: Noted) -> Result<(), RestoreError> {
+        for (path, mode, is) in self.wanted.iter().filter(|_| noted != Noted::Unwanted) {
             let before = is.map_or(Thing::Absent, |mode| Thing::Directory { mode });
-            (path, before, Thing::Directory { mode: *mode })
-        });
-        let is_held = |path: &Path| self.held.iter().any(|(held, _)| held == path);
-        let unwanted = self.unwanted.iter().filter(|(path, _)| !is_held(path));
-        let unwanted = unwanted.map(|(path, mode)| (path, Thing::Directory { mode: *mode }, Thing::Absent));
-        for (path, before, after) in wanted.chain(unwanted) {
-            album.add(path, &before, &after).map_err(|err| RestoreError::at(path, err))?;
+            let added = album.add(path, &before, &Thing::Directory { mode: *mode });
+            added.map_err(|err| RestoreError::at(path, err))?;
+        }
+        for (path, mode) in self.unwanted.iter().filter(|_| noted != Noted::Wanted) {
+            let added = album.add(path, &Thing::Directory { mode: *mode }, &Thing::Absent);
+            added.map_err(|err| RestoreError::at(path, err))?;
         }
         Ok(())
     }

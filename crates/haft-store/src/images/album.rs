@@ -93,7 +93,7 @@ impl Album for Keeping<'_> {
     }
 
     fn seal(self: Box<Self>) -> io::Result<()> {
-        if self.changed.images.is_empty() {
+        if self.changed.images.is_empty() && self.changed.settled.is_empty() {
             return Ok(());
         }
         if let Err(err) = self.shared.record(self.doer, &self.changed, Durability::Power) {

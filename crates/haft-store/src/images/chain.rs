@@ -51,7 +51,7 @@ pub(super) struct Undo {
     pub(super) turn: u32,
     pub(super) workspace: String,
     pub(super) images: Vec<Image>,
-    taken: HashMap<PathBuf, Vec<Link>>,
+    pub(super) taken: HashMap<PathBuf, Vec<Link>>,
     pub(super) is_redone: bool,
 }
 
@@ -93,7 +93,7 @@ impl Chain {
         };
         self.left_out.extend(changed.left_out.iter().map(|words| (key.clone(), words.clone())));
         if let Some(undo) = &changed.redoes {
-            return self.redo(undo, &changed.images);
+            return self.redo(undo, &changed);
         }
         if !changed.undoes.is_empty() {
             return self.undo(key, event.turn, changed);
@@ -108,26 +108,26 @@ impl Chain {
     }
 
     fn undo(&mut self, key: CallKey, turn: u32, changed: Changed) {
+        let paths = changed.paths();
         let Changed { images, workspace, undoes, .. } = changed;
         if self.undos.last().is_none_or(|undo| undo.key != key) {
             let (images, taken) = (Vec::new(), HashMap::new());
             self.undos.push(Undo { key, turn, workspace, images, taken, is_redone: false });
         }
         let Some(undo) = self.undos.last_mut() else { return };
-        for image in images {
-            let path = image.path();
+        for path in paths {
             if let Some(links) = self.paths.get_mut(&path) {
-                let taken = links.extract_if(.., |link| undoes.contains(&link.key)).collect();
-                undo.taken.insert(path, taken);
+                let taken = links.extract_if(.., |link| undoes.contains(&link.key));
+                undo.taken.entry(path).or_default().extend(taken);
             }
-            undo.images.push(image);
         }
+        undo.images.extend(images);
     }
 
-    fn redo(&mut self, key: &CallKey, images: &[Image]) {
+    fn redo(&mut self, key: &CallKey, changed: &Changed) {
         let Some(undo) = self.undos.iter_mut().rfind(|undo| undo.key == *key) else { return };
         undo.is_redone = true;
-        for path in images.iter().map(Image::path) {
+        for path in changed.paths() {
             let taken = undo.taken.remove(&path).unwrap_or_default();
             self.paths.entry(path).or_default().extend(taken);
         }

@@ -124,12 +124,21 @@ pub struct Changed {
     /// The calls that it takes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<CallKey>,
+    /// Paths that these calls changed, and that are as they were without anything being done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<String>,
     /// The undo that it takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redoes: Option<CallKey>,
 }
 
 impl Changed {
+    /// All paths that it is about.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let settled = self.settled.iter().map(|path| unshown(path));
+        self.images.iter().map(Image::path).chain(settled).collect()
+    }
+
     /// The same of no images.
     pub(super) fn without_images(&self) -> Changed {
         let Changed { late, undoes, redoes, .. } = self;

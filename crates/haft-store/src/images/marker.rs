@@ -64,7 +64,10 @@ impl Marker {
     pub(super) fn move_on(&self, place: &Path, root: &Path) -> io::Result<()> {
         let (index, next) = (self.path.with_extension("index"), self.path.with_extension("next"));
         fs::hard_link(latest(place, root), &next)?;
-        fs::rename(next, index)
+        fs::rename(&next, index)?;
+        // Two names of one file do not change places, they both stay.
+        let _ = fs::remove_file(next);
+        Ok(())
     }
 
     /// All is written down.

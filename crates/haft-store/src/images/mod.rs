@@ -153,9 +153,13 @@ impl Shared {
         let parts: Vec<&[Image]> = if changed.images.is_empty() { vec![&[]] } else { parts.collect() };
         let mut entries = Vec::with_capacity(parts.len());
         for (at, images) in parts.into_iter().enumerate() {
-            let left_out = if at == 0 { changed.left_out.clone() } else { Vec::new() };
-            let workspace = shown(&doer.workspace).to_string();
-            let part = Changed { images: images.to_vec(), workspace, left_out, ..changed.without_images() };
+            let mut part = changed.without_images();
+            part.images = images.to_vec();
+            part.workspace = shown(&doer.workspace).to_string();
+            if at == 0 {
+                part.left_out.clone_from(&changed.left_out);
+                part.settled.clone_from(&changed.settled);
+            }
             entries.push(Entry::Event(event(doer, EventKind::IMAGE, serde_json::to_value(part)?)));
         }
         wait(self.book.append(entries, durability))

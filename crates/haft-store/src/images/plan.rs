@@ -1,6 +1,7 @@
 //! What taking calls back would do, file by file. Nothing is changed here.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
@@ -31,6 +32,8 @@ pub struct Plan {
     pub workspace: PathBuf,
     /// What becomes of each file, in the order of the paths. What is as it was is not among them.
     pub files: Vec<Planned>,
+    /// Those that are as they were.
+    pub settled: Vec<PathBuf>,
     /// What cannot be taken back besides, in words.
     pub left_out: Vec<String>,
 }
@@ -81,7 +84,7 @@ impl Shared {
     /// Takes calls back.
     pub(super) fn plan_undo(&self, chain: &Chain, calls: Vec<CallKey>, takes: Takes<'_>) -> io::Result<Plan> {
         let is_meant = |link: &&Link| calls.contains(&link.key);
-        let (mut turn, mut workspace, mut files) = (0, PathBuf::new(), Vec::new());
+        let (mut turn, mut workspace, mut files, mut settled) = (0, PathBuf::new(), Vec::new(), Vec::new());
         for (path, links) in &chain.paths {
             let Some(first) = links.iter().position(|link| calls.contains(&link.key)) else { continue };
             (turn, workspace) = (links[first].turn, haft_tool::unshown(&links[first].workspace));
@@ -94,24 +97,38 @@ impl Shared {
             {
                 file.standing = Standing::Refused(why);
             }
+            settled.extend(planned.is_none().then(|| path.clone()));
             files.extend(planned.map(|file| Planned { late: meant.iter().any(|link| link.late), ..file }));
         }
         let left_out = chain.left_out.iter().filter(|(key, _)| calls.contains(key));
         let left_out = left_out.map(|(_, words)| words.clone()).collect();
-        Ok(Plan { calls, redoes: None, turn, workspace, files, left_out })
+        Ok(Plan { calls, redoes: None, turn, workspace, files, settled, left_out })
     }
 
     /// Takes an undo back.
     pub(super) fn plan_redo(&self, undo: &Undo, takes: Takes<'_>) -> io::Result<Plan> {
-        let mut files = Vec::new();
+        let mut images: BTreeMap<PathBuf, (&Was, &Was)> = BTreeMap::new();
         for image in &undo.images {
-            let path = image.path();
-            files.extend(self.planned(&path, &image.after, &image.before, takes(&path))?);
+            let (_, after) = images.entry(image.path()).or_insert((&image.before, &image.after));
+            *after = &image.after;
         }
-        files.sort_by(|one, other| one.path.cmp(&other.path));
+        let mut files = Vec::new();
+        for (path, (before, after)) in &images {
+            files.extend(self.planned(path, after, before, takes(path))?);
+        }
+        let is_open = |path: &&PathBuf| !files.iter().any(|file: &Planned| file.path == **path);
+        let settled = undo.taken.keys().filter(is_open).cloned().collect();
         let workspace = haft_tool::unshown(&undo.workspace);
         let redoes = Some(undo.key.clone());
-        Ok(Plan { calls: Vec::new(), redoes, turn: undo.turn, workspace, files, left_out: Vec::new() })
+        Ok(Plan {
+            calls: Vec::new(),
+            redoes,
+            turn: undo.turn,
+            workspace,
+            files,
+            settled,
+            left_out: Vec::new(),
+        })
     }
 
     /// `left`: what whoever changed it left there. `None`: there is nothing to do.

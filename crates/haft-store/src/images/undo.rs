@@ -1,6 +1,8 @@
 //! Taking back: which calls are meant, and doing it.
 
 use std::{
+    cell::RefCell,
+    collections::HashSet,
     io,
     path::{Path, PathBuf},
 };
@@ -122,14 +124,20 @@ impl StoredImages {
                 past: past(&file.to, content, target),
             })
             .collect();
+        // What had to be cleared away first comes by a second time.
+        let seen = RefCell::new(HashSet::new());
         let check = |path: &Path, was: &Was| match files.iter().find(|file| file.path == path) {
-            Some(file) if !is_as_planned(&file.now, was) => {
+            Some(file) if seen.borrow_mut().insert(path.to_owned()) && !is_as_planned(&file.now, was) => {
                 Err(io::Error::other("it was changed by somebody else just now"))
             }
             _ => Ok(()),
         };
-        let changed =
-            Changed { undoes: plan.calls.clone(), redoes: plan.redoes.clone(), ..Changed::default() };
+        let changed = Changed {
+            undoes: plan.calls.clone(),
+            redoes: plan.redoes.clone(),
+            settled: plan.settled.iter().map(|path| shown(path).to_string()).collect(),
+            ..Changed::default()
+        };
         let album = || Box::new(Keeping::new(&self.0, doer).undoing(changed.clone(), &check)) as _;
         Ok(restore(&places, ledger, &album)?)
     }

@@ -12,8 +12,8 @@ use clap::{
 use haft_engine::policy::Mode;
 
 use crate::commands::{
-    call, completions, demo, doctor, explain, lint, login, mcp, pin, redact, sandbox, search, tools, trust,
-    turn,
+    call, completions, demo, doctor, explain, lint, log, login, mcp, pin, redact, sandbox, search, sessions,
+    tools, trust, turn,
 };
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
@@ -64,6 +64,10 @@ pub(crate) enum Command {
     Sandbox(With<sandbox::Args>),
     /// Serves MCP clients: haft's tools and all configured servers behind one door
     Mcp(With<mcp::Args>),
+    /// Shows the calls that were made: when, which, what was decided, what came of them
+    Log(With<log::Args>),
+    /// Lists the sessions in which they were made
+    Sessions(With<sessions::Args>),
     /// Says what works here
     Doctor(With<doctor::Args>),
     /// Writes the completion script of a shell
@@ -110,6 +114,9 @@ pub(crate) struct Options {
     /// Run processes without a sandbox. Needed with mode bypass where there is none
     #[arg(long)]
     pub(crate) unsandboxed: bool,
+    /// Do not record the calls in the journal. What is made so cannot be looked up, recalled or undone
+    #[arg(long)]
+    pub(crate) no_journal: bool,
     /// Let this run unasked, like `Read(//etc/hosts)`. May be repeated, as the next two
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
@@ -146,6 +153,7 @@ impl Options {
             agent: after.agent.or(self.agent),
             mode: after.mode.or(self.mode),
             unsandboxed: self.unsandboxed || after.unsandboxed,
+            no_journal: self.no_journal || after.no_journal,
             json: self.json || after.json,
             quiet: self.quiet || after.quiet,
             verbose: self.verbose || after.verbose,

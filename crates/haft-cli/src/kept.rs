@@ -90,15 +90,8 @@ pub(crate) fn now() -> u64 {
 
 /// A day as `2026-11-16`, from seconds since 1970.
 pub(crate) fn day(seconds: u64) -> String {
-    // Years that begin in March end with the leap day, so that every month begins at a fixed day of its year.
-    let days = seconds / 86_400 + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    format!("{:04}-{month:02}-{day:02}", era * 400 + year + carry)
+    let ms = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+    haft_store::Instant(ms).day()
 }
 
 #[cfg(test)]

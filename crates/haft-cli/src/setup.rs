@@ -27,6 +27,7 @@ use crate::{
     secrets::redactor,
     servers::{self, Servers},
     settings::{self, Document, Settings},
+    store::{self, Store},
     trust::{self, Brought},
     usage::FileUsage,
 };
@@ -46,6 +47,8 @@ pub(crate) struct Setup {
     usage: Option<Arc<FileUsage>>,
     /// What confines processes here. Tried only for modes that rest on it.
     confinement: Option<Level>,
+    /// Where calls are recorded, if they are.
+    store: Option<Store>,
 }
 
 impl Setup {
@@ -73,7 +76,9 @@ impl Setup {
         let servers = servers(&settings, terminal.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
-        let mut setup = Setup { options, place, talk, mode, settings, servers, terminal, usage, confinement };
+        let store = store::wanted(&settings, &options)?;
+        let mut setup =
+            Setup { options, place, talk, mode, settings, servers, terminal, usage, confinement, store };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
         }
@@ -112,6 +117,10 @@ impl Setup {
     fn engine_asking(&self, ask: impl FnOnce(EngineBuilder) -> EngineBuilder) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
         let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
+        let builder = match &self.store {
+            Some(store) => store.add(builder),
+            None => builder,
+        };
         let hooks = hooks::config(&self.settings.hooks);
         build(hooks::add(ask(builder), hooks, self.redactor()))
     }
@@ -263,6 +272,13 @@ impl Setup {
         }
     }
 
+    /// Waits until what was recorded would outlive this process: a result that is shown can be looked up.
+    pub(crate) async fn settle(&self) {
+        if let Some(store) = &self.store {
+            store.flush().await;
+        }
+    }
+
     /// Keeps what a session that was named knows now.
     pub(crate) fn remember(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(Err(err)) = self.usage.as_ref().map(|usage| usage.keep()) {
@@ -290,6 +306,8 @@ impl Setup {
             agent: self.options.agent.clone(),
             toolset: None,
             memory: Memory::default(),
+            // Nobody else has made this id.
+            is_new: self.options.session.is_none(),
             usage: self.usage.clone().map(|usage| usage as _),
         }
     }

@@ -130,6 +130,10 @@ impl Journal {
 }
 
 impl session::Journal for Journal {
+    fn recalls(&self) -> bool {
+        true
+    }
+
     fn past<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, io::Result<Vec<PastCall>>> {
         Box::pin(async move { Ok(self.book.past(session, RECALLED).await?) })
     }

@@ -26,6 +26,19 @@ impl Instant {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Instant(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
     }
+
+    /// Its day as `2026-11-16`, at Greenwich.
+    pub fn day(self) -> String {
+        // Years that begin in March end with the leap day, so that every month begins at a fixed day of its year.
+        let days = self.0.div_euclid(86_400_000) + 719_468;
+        let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * month + 2) / 5 + 1;
+        let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+        format!("{:04}-{month:02}-{day:02}", era * 400 + year + carry)
+    }
 }
 
 /// Something to write down.
@@ -243,4 +256,22 @@ pub struct SessionRow {
     pub refused: u64,
     /// How many paths were changed, each counted once.
     pub changed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (ms, expected) in [
+            (-1, "1969-12-31"),
+            (0, "1970-01-01"),
+            (951_782_400_000, "2000-02-29"),
+            (1_772_236_800_000, "2026-02-28"),
+            (4_102_444_800_000, "2100-01-01"),
+        ] {
+            assert_eq!(Instant(ms).day(), expected);
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod tree; //    the tree that they search
 mod read; //    Read against sed
 mod edit; //    Edit against cp
 mod sandbox; // a confined command against the same without
+mod journal; // recording calls, and finding them
 mod peers; //   the programs to be compared with
 mod table; //   who took how long, and what was promised
 
@@ -30,14 +31,16 @@ enum Subject {
     Read,
     Edit,
     Sandbox,
+    Journal,
 }
 
-const ALL: [(&str, Subject); 5] = [
+const ALL: [(&str, Subject); 6] = [
     ("engine", Subject::Engine),
     ("search", Subject::Search),
     ("read", Subject::Read),
     ("edit", Subject::Edit),
     ("sandbox", Subject::Sandbox),
+    ("journal", Subject::Journal),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -73,6 +76,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
         Subject::Read => read::rows(&haft, &place)?,
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
+        Subject::Journal => journal::rows(&haft, &place)?,
         Subject::Engine => Vec::new(),
     };
     println!("{}", table::text(&rows));
@@ -97,7 +101,9 @@ impl Options {
                 ("all", _) => options.subjects.extend(ALL.map(|(_, subject)| subject)),
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {
-                    bail!("`{other}` is no bench; there are engine, search, read, edit, sandbox and all")
+                    bail!(
+                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, journal and all"
+                    )
                 }
             }
         }
@@ -116,7 +122,7 @@ mod tests {
     fn the_engine_is_meant_where_nothing_is_said() {
         assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
         assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
-        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 5);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 6);
         assert!(Options::parse(&["everything"]).is_err());
     }
 }

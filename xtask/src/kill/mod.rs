@@ -2,9 +2,11 @@
 //!
 //! Round after round, a turn of writes, edits and patches is killed at random. Right after it every file must hold one
 //! of the texts that it was to hold. After the next start, which cleans up, there must be no other file besides, and
-//! the files of a patch must be of one mind.
+//! the files of a patch must be of one mind. Beside each round goes one of the journal's: what it recorded, and whether anything
+//! happens twice when the turn is sent again.
 
 mod script; //  what a turn changes, and what each file may hold
+mod journal; // what is recorded of it, and what happens when it is sent again
 
 use std::{
     collections::BTreeSet,
@@ -33,9 +35,11 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     };
     let directory = tempfile::Builder::new().prefix("haft-kill-").tempdir()?;
     let mut field = Field::new(&directory.path().canonicalize()?)?;
-    let mut tally = Tally::default();
+    let mut recorded = journal::Field::new(&field.haft, &directory.path().canonicalize()?)?;
+    let (mut tally, mut record) = (Tally::default(), journal::Tally::default());
     for _ in 0..rounds {
-        let problems = field.round(&mut tally)?;
+        let mut problems = field.round(&mut tally)?;
+        problems.extend(recorded.round(&mut record)?);
         if !problems.is_empty() {
             println!("kill: after {} rounds\n  {}", tally.rounds, problems.join("\n  "));
             println!("kill: everything is kept in {}", directory.keep().display());
@@ -43,6 +47,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         }
     }
     println!("kill: {}", tally.text(field.patches));
+    println!("kill: {}", record.text());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,6 +79,8 @@ struct Field {
     patches: bool,
     /// What the files hold between two rounds.
     now: Versions,
+    /// Ids of calls are new in each round.
+    round: u32,
 }
 
 impl Field {
@@ -85,6 +92,7 @@ impl Field {
             whole: Duration::ZERO,
             patches: false,
             now: Versions::default(),
+            round: 0,
         };
         fs::create_dir_all(field.workspace.join("patched/deep"))?;
         // So that this is the workspace, whatever lies above it.
@@ -123,6 +131,7 @@ impl Field {
     /// Kills a turn, and says what is wrong afterwards.
     fn round(&mut self, tally: &mut Tally) -> Result<Vec<String>> {
         tally.rounds += 1;
+        self.round += 1;
         tally.alive += u32::from(self.kill()?);
         tally.littered += u32::from(!self.strangers()?.is_empty());
         let torn = self.torn();
@@ -147,7 +156,7 @@ impl Field {
     }
 
     fn turn(&self) -> Result<Command> {
-        fs::write(&self.message, self.now.message(self.patches).to_string())?;
+        fs::write(&self.message, self.now.message(self.patches, self.round).to_string())?;
         let message = self.message.to_string_lossy();
         Ok(self.haft.command(&self.workspace, &[&["turn", &*message], &OPTIONS[..]].concat()))
     }

@@ -58,7 +58,7 @@ pub(super) fn version_of(text: &str) -> Option<u64> {
 
 impl Versions {
     /// What the model sends: it reads what it is going to change, then changes it again and again.
-    pub(super) fn message(self, patches: bool) -> Value {
+    pub(super) fn message(self, patches: bool, round: u32) -> Value {
         let read = |name: &str| ("Read", json!({ "file_path": name, "limit": 1 }));
         let mut calls: Vec<(&str, Value)> = [WRITTEN, EDITED].into_iter().chain(PATCHED).map(read).collect();
         calls.push(read(&added(self.patched)));
@@ -71,7 +71,7 @@ impl Versions {
                 calls.push(("ApplyPatch", json!({ "patch": patch(self.patched + change) })));
             }
         }
-        let block = |(index, (name, input)): (usize, (&str, Value))| json!({ "type": "tool_use", "id": format!("call_{index}"), "name": name, "input": input });
+        let block = |(index, (name, input)): (usize, (&str, Value))| json!({ "type": "tool_use", "id": format!("call_{round}_{index}"), "name": name, "input": input });
         calls.into_iter().enumerate().map(block).collect()
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use haft_engine::{Call, Session, policy::Decision, result::ToolResult, turn::Event};
 use haft_tool::Block;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::{
     draw::plain,
@@ -27,6 +28,9 @@ pub(crate) struct Args {
     /// Its input as JSON; `-` reads it from stdin; without it, no arguments
     #[arg(value_name = "JSON")]
     input: Option<String>,
+    /// The call's id. Sent again in the same session, a call of this id is answered from the journal and not made again
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -37,11 +41,12 @@ Examples:
 
 pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
     let session = setup.session(&setup.engine()?)?;
-    let call = Call::new("call_1", args.tool, input(args.input)?);
+    let call = Call::new(id(setup, args.id), args.tool, input(args.input)?);
     let runtime = watch::runtime()?;
     // Shown before servers are ended: some take their time.
     let shown = runtime.block_on(setup.servers.around(async {
         let (result, decision, interrupted) = make(setup, &session, call).await?;
+        setup.settle().await;
         show(setup, &session, &result, decision.as_deref())?;
         Ok(if interrupted { Exit::Interrupted } else { Exit::of(&result) })
     }));
@@ -68,6 +73,15 @@ fn show(
         out.lines(&if out.is_terminal() { plain(text) } else { text })?;
     }
     Ok(out.flush()?)
+}
+
+/// In a session that goes on, each call is another one, unless somebody says that it is the same.
+fn id(setup: &Setup, given: Option<String>) -> String {
+    match (given, &setup.options.session) {
+        (Some(id), _) => id,
+        (None, Some(_)) => format!("call_{}", Uuid::now_v7().simple()),
+        (None, None) => "call_1".to_owned(),
+    }
 }
 
 fn input(given: Option<String>) -> anyhow::Result<String> {

@@ -13,6 +13,8 @@ pub(crate) mod login;
 pub(crate) mod lint;
 pub(crate) mod sandbox;
 pub(crate) mod mcp;
+pub(crate) mod log;
+pub(crate) mod sessions;
 pub(crate) mod doctor;
 pub(crate) mod completions;
 
@@ -40,6 +42,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Lint(command) => lint::run(&cli.options.clone().and(command.options)),
         Command::Sandbox(command) => sandbox::run(&cli.options.clone().and(command.options), &command.args),
         Command::Mcp(command) => mcp::run(cli.options.clone().and(command.options), &command.args),
+        Command::Log(command) => log::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Sessions(command) => sessions::run(&cli.options.clone().and(command.options), &command.args),
         Command::Doctor(command) => doctor::run(&cli.options.clone().and(command.options)),
         Command::Completions(command) => completions::run(&command),
     }

@@ -19,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Web,
+    Bash, Journal, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -50,6 +50,7 @@ struct InFile {
     sandbox: WrittenSandbox,
     web: Web,
     secrets: Secrets,
+    journal: Journal,
     mcp: Mcp,
     hooks: WrittenHooks,
 }
@@ -197,6 +198,7 @@ impl<'a> File<'a> {
             bash: written.bash,
             web: written.web,
             secrets: written.secrets,
+            journal: written.journal,
             mcp: written.mcp.saying_something(),
             hooks: hooks.into_iter().collect(),
             ..Settings::default()

@@ -25,6 +25,8 @@ pub(super) enum FromWorkspace {
     Never(&'static str),
     /// A switch that counts in this position only.
     Only(bool),
+    /// A word that counts if it is this one.
+    Word(&'static str),
     /// A figure that counts if it is lower than what holds without it.
     Lower(fn(&Settings) -> usize),
     /// A mode that counts if it is as strict as what holds without it.
@@ -35,7 +37,7 @@ pub(super) enum FromWorkspace {
     NewServer,
 }
 
-use FromWorkspace::{Counts, Lower, Never, NewName, NewServer, Only, StricterMode};
+use FromWorkspace::{Counts, Lower, Never, NewName, NewServer, Only, StricterMode, Word};
 
 const IDENTITY: &str =
     "who asks, and which of your network's addresses are contacted for it, is yours to say";
@@ -43,6 +45,7 @@ const LAYER: &str =
     "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
 const REACH: &str = "a workspace does not widen what processes may touch";
 const SHOWN: &str = "a workspace does not choose what may be shown";
+const RECORD: &str = "how long what happened is kept is yours to say";
 const MANAGED: &str = "it belongs to the managed settings";
 
 /// All keys. The order is that of error messages and of docs/settings.md.
@@ -77,6 +80,10 @@ pub(super) const KEYS: &[Key] = &[
     key("secrets.off_for", Never(SHOWN)),
     key("secrets.names", Counts),
     key("secrets.values_from", Counts),
+    key("journal.enabled", Only(true)),
+    key("journal.on_failure", Word("refuse")),
+    key("journal.keep_days", Never(RECORD)),
+    key("journal.max_mb", Never(RECORD)),
     // `haft trust` shows how every server of a workspace is reached.
     key("mcp.data_reminder", Only(true)),
     key("mcp.servers.*.command", NewServer),

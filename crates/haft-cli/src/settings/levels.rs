@@ -96,6 +96,7 @@ impl Settings {
     pub(super) fn under(mut self, managed: Settings) -> Settings {
         let fixed = Fixed {
             mode: managed.mode,
+            recorded: managed.journal.enabled == Some(true),
             sandboxed: managed.sandbox.enabled == Some(true) || managed.sandbox.required == Some(true),
         };
         if managed.managed_rules_only {

@@ -47,6 +47,7 @@ pub(crate) struct Settings {
     pub(crate) bash: Bash,
     pub(crate) web: Web,
     pub(crate) secrets: Secrets,
+    pub(crate) journal: Journal,
     pub(crate) mcp: Mcp,
     /// The tables `[hooks]` as they are written, in the order of the levels.
     pub(crate) hooks: Vec<serde_json::Value>,
@@ -86,6 +87,8 @@ pub(crate) struct Fixed {
     pub(crate) mode: Option<Mode>,
     /// Whether processes must be confined.
     pub(crate) sandboxed: bool,
+    /// Whether calls must be recorded.
+    pub(crate) recorded: bool,
 }
 
 /// Something that was written and does not count.
@@ -140,6 +143,35 @@ pub(crate) struct Secrets {
     pub(crate) names: Vec<String>,
     /// Variables whose values are hidden, whatever they look like.
     pub(crate) values_from: Vec<String>,
+}
+
+/// What `[journal]` says of what is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Journal {
+    pub(crate) enabled: Option<bool>,
+    pub(crate) on_failure: Option<OnFailure>,
+    pub(crate) keep_days: Option<NonZeroUsize>,
+    pub(crate) max_mb: Option<NonZeroUsize>,
+}
+
+/// What becomes of a call that cannot be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnFailure {
+    Refuse,
+    Warn,
+}
+
+impl Journal {
+    fn and(self, later: Journal) -> Journal {
+        Journal {
+            enabled: later.enabled.or(self.enabled),
+            on_failure: later.on_failure.or(self.on_failure),
+            keep_days: later.keep_days.or(self.keep_days),
+            max_mb: later.max_mb.or(self.max_mb),
+        }
+    }
 }
 
 /// The figures of `[bash]`.
@@ -218,6 +250,7 @@ impl Settings {
             bash: self.bash.and(later.bash),
             web: self.web.and(later.web),
             secrets: self.secrets.and(later.secrets),
+            journal: self.journal.and(later.journal),
             mcp: self.mcp.and(later.mcp),
             hooks,
             fixed: self.fixed,

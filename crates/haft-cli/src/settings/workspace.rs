@@ -62,6 +62,9 @@ fn objection(key: &Key, path: &[String], value: &DeValue<'_>, below: &Settings) 
         FromWorkspace::Only(wanted) => {
             (value.as_bool() != Some(wanted)).then(|| format!("a workspace may only set it to {wanted}"))
         }
+        FromWorkspace::Word(wanted) => {
+            (value.as_str() != Some(wanted)).then(|| format!("a workspace may only set it to \"{wanted}\""))
+        }
         FromWorkspace::Lower(holds) => {
             let holds = holds(below);
             // Without it nothing would hold; whatever is written is lower then.

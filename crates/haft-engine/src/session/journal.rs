@@ -24,6 +24,11 @@ use crate::{
 /// Only [`started`](Journal::started) of a call with side effects has to wait for a disk; all else may be queued, as long as
 /// what was queued earlier is written earlier.
 pub trait Journal: Send + Sync {
+    /// Whether it can be asked what came of calls. One that only writes is told of every call as of a new one.
+    fn recalls(&self) -> bool {
+        false
+    }
+
     /// The latest calls of a session that began before, the latest last. Asked once, when a session runs its first turn,
     /// and never for one that is [new](crate::SessionOptions::is_new).
     fn past<'a>(&'a self, _session: &'a SessionId) -> BoxFuture<'a, io::Result<Vec<PastCall>>> {
@@ -64,7 +69,7 @@ pub struct CallKey {
     pub session: SessionId,
     /// The id that the model, or its API, gave it.
     pub call: CallId,
-    /// Tool and input. The same id with another input is another call: some models count their calls anew in each turn.
+    /// Tool and input; zeroes for a journal that does not [recall](Journal::recalls). The same id with another input is another call: some models count their calls anew in each turn.
     pub digest: Digest,
     /// How many calls of that id and input came before it in sessions whose ids mean nothing.
     pub nth: u32,
@@ -128,6 +133,8 @@ pub struct PastCall {
     pub turn_ended: bool,
     /// How far it came.
     pub state: CallState,
+    /// Whether it changed nothing.
+    pub read_only: bool,
 }
 
 /// What can be seen of a path that a call was about to change when it was cut off.

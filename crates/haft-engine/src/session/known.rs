@@ -5,7 +5,7 @@
 //! another input. From then on only a turn that never came to its end is taken for one that comes again.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -27,6 +27,8 @@ struct Calls {
     order: VecDeque<CallId>,
     /// The latest turn that began.
     turn: u32,
+    /// Those that never came to their end, as far as is known.
+    open: BTreeSet<u32>,
     counts_anew: bool,
 }
 
@@ -35,7 +37,6 @@ struct Before {
     digest: Digest,
     nth: u32,
     turn: u32,
-    turn_ended: bool,
     state: CallState,
 }
 
@@ -52,9 +53,15 @@ pub(crate) struct Arrival {
 impl Known {
     pub(crate) fn recall(past: Vec<PastCall>) -> Known {
         let mut calls = Calls::default();
-        for PastCall { key, turn, turn_ended, state } in past {
+        for PastCall { key, turn, turn_ended, state, read_only } in past {
             calls.turn = calls.turn.max(turn);
-            calls.note(key.call, Before { digest: key.digest, nth: key.nth, turn, turn_ended, state });
+            // The session was not kept since: what such a call showed must be seen again, and nothing is done twice.
+            let is_unseen = read_only && !turn_ended && state == CallState::Finished;
+            let state = if is_unseen { CallState::Refused } else { state };
+            if !turn_ended {
+                calls.open.insert(turn);
+            }
+            calls.note(key.call, Before { digest: key.digest, nth: key.nth, turn, state });
         }
         Known(Mutex::new(calls))
     }
@@ -63,14 +70,17 @@ impl Known {
     pub(crate) fn next_turn(&self) -> u32 {
         let mut calls = self.lock();
         calls.turn += 1;
-        calls.turn
+        let turn = calls.turn;
+        calls.open.insert(turn);
+        if calls.open.len() > MOST {
+            calls.open.pop_first();
+        }
+        turn
     }
 
     /// Every call of the turn has its result.
     pub(crate) fn turn_ended(&self, turn: u32) {
-        for before in self.lock().by_id.values_mut().flatten().filter(|before| before.turn == turn) {
-            before.turn_ended = true;
-        }
+        self.lock().open.remove(&turn);
     }
 
     /// A call arrives.
@@ -78,7 +88,7 @@ impl Known {
         let (mut calls, digest) = (self.lock(), Digest::of(call));
         let last = turn.saturating_sub(1);
         let before = calls.before(&call.id, digest);
-        let came_again = before.filter(|before| !calls.counts_anew || !before.turn_ended);
+        let came_again = before.filter(|before| !calls.counts_anew || calls.open.contains(&before.turn));
         let nth = match (came_again, before) {
             (Some(before), _) => before.nth,
             (None, Some(before)) => before.nth + 1,
@@ -86,7 +96,7 @@ impl Known {
         };
         if came_again.is_none() {
             let state = CallState::Refused; // Until it starts.
-            calls.note(call.id.clone(), Before { digest, nth, turn, turn_ended: false, state });
+            calls.note(call.id.clone(), Before { digest, nth, turn, state });
         }
         let key = CallKey { session: session.clone(), call: call.id.clone(), digest, nth };
         let is_recent = came_again.is_some_and(|before| before.turn >= last);

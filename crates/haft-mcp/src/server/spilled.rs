@@ -15,6 +15,7 @@ use std::{
 
 use haft_engine::result::ToolResult;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{door::lock, guest::Guest, message::BAD_PARAMS};
 use crate::client::Refused;
@@ -27,16 +28,26 @@ const USUAL_PAGE: u64 = 256 << 10;
 const LARGEST_PAGE: u64 = 4 << 20;
 
 /// The large results of a client.
-#[derive(Default)]
 pub(super) struct Spilled {
     kept: Mutex<VecDeque<(String, PathBuf)>>,
     calls: AtomicU64,
+    /// Makes ids of calls that nobody has used: a session may go on, and the journal takes an id that comes again for
+    /// the same call.
+    visit: String,
+}
+
+impl Default for Spilled {
+    fn default() -> Spilled {
+        // The end of it is what chance made.
+        let visit = Uuid::now_v7().simple().to_string()[20..].to_owned();
+        Spilled { kept: Mutex::default(), calls: AtomicU64::new(0), visit }
+    }
 }
 
 impl Spilled {
     /// An id for the next call.
     pub(super) fn next_call(&self) -> String {
-        format!("mcp-{}", self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+        format!("mcp-{}-{}", self.visit, self.calls.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     fn keep(&self, path: &Path) -> Option<String> {

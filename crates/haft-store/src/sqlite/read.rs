@@ -30,7 +30,8 @@ const CALL: &str = "calls.no, sessions.name, calls.call, calls.digest, calls.nth
 
 impl Eye<'_> {
     pub(super) fn past(&self, session: &SessionId, most: usize) -> Result<Vec<PastCall>> {
-        let sql = "SELECT calls.call, calls.digest, calls.nth, calls.turn, turns.ended IS NOT NULL, calls.state, calls.owner
+        let sql = "SELECT calls.call, calls.digest, calls.nth, calls.turn, turns.ended IS NOT NULL, calls.state, calls.owner,
+                calls.class IS 'read_only'
             FROM calls LEFT JOIN turns ON turns.session = calls.session AND turns.turn = calls.turn
             WHERE calls.session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY calls.no DESC LIMIT ?2";
         let mut statement = self.db.prepare_cached(sql)?;
@@ -43,7 +44,7 @@ impl Eye<'_> {
                 nth: row.get(2)?,
             };
             let state = self.really(state(row.get(5)?), row.get::<_, Option<String>>(6)?.as_deref());
-            Ok(PastCall { key, turn: row.get(3)?, turn_ended: row.get(4)?, state })
+            Ok(PastCall { key, turn: row.get(3)?, turn_ended: row.get(4)?, state, read_only: row.get(7)? })
         })?;
         let mut past = rows.collect::<Result<Vec<PastCall>>>()?;
         past.reverse();

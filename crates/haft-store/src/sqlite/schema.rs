@@ -157,7 +157,7 @@ pub(super) fn put_aside(path: &Path, tell: &dyn Fn(&str)) -> Result<(), BookErro
 }
 
 fn free_name(path: &Path) -> PathBuf {
-    let date = day(Instant::now());
+    let date = Instant::now().day();
     let names =
         (1..).map(|n| if n == 1 { format!(".corrupt-{date}") } else { format!(".corrupt-{date}-{n}") });
     let mut paths = names.map(|suffix| with_suffix(path, &suffix));
@@ -168,19 +168,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// The day of a time, as in 2026-02-28. By the civil calendar: days since 1970 in eras of 400 years.
-fn day(at: Instant) -> String {
-    let days = at.0.div_euclid(86_400_000) + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    format!("{}-{month:02}-{day:02}", year + era * 400 + carry)
 }
 
 /// What went wrong, in words that say what to do.
@@ -194,22 +181,5 @@ pub(super) fn wrong(path: &Path, err: rusqlite::Error) -> BookError {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => BookError::Corrupt(shown, words),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => BookError::Locked(shown),
         _ => BookError::Other(format!("{shown}: {words}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        for (ms, expected) in [
-            (0, "1970-01-01"),
-            (951_782_400_000, "2000-02-29"),
-            (1_772_236_800_000, "2026-02-28"),
-            (4_102_444_800_000, "2100-01-01"),
-        ] {
-            assert_eq!(day(Instant(ms)), expected);
-        }
     }
 }

@@ -4,11 +4,7 @@
 //! must survive the end of power waits for the disk. What cannot be written is told to whoever waits; what nobody waits for is
 //! kept and tried again with what comes next, as far as there is room for it.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-};
+use std::{path::PathBuf, sync::Arc, thread};
 
 use rusqlite::{Connection, TransactionBehavior};
 use serde_json::Value;
@@ -28,6 +24,10 @@ use crate::{
 
 /// What nobody waits for and could not be written: so many jobs are kept for the next time.
 const KEPT_BACK: usize = 4096;
+
+/// The size of a page of SQLite, and so many it needs in any case.
+const PAGE_BYTES: u64 = 4096;
+const FEWEST_PAGES: u64 = 64;
 
 type Answer<T> = oneshot::Sender<Result<T, BookError>>;
 
@@ -194,6 +194,9 @@ impl Writer<'_> {
                 put_aside(&self.shared.path, &self.shared.tell)?;
                 self.try_commit(jobs)
             }
+            Err(BookError::Full(_)) if self.make_room() => {
+                self.try_commit(jobs).inspect_err(|_| self.hand = None)
+            }
             Err(err) => {
                 // A connection that could not write may have been left in the middle.
                 self.hand = None;
@@ -203,10 +206,18 @@ impl Writer<'_> {
         }
     }
 
+    /// Forgets what is more than may be, where that is why there is no room. Says whether something was.
+    fn make_room(&mut self) -> bool {
+        let (Some(hand), Some(most)) = (&mut self.hand, self.shared.limits.max_bytes) else { return false };
+        // Not all of what may be: the next one wants room, too.
+        let limits = Limits { before: None, max_bytes: Some(most / 4 * 3) };
+        prune::prune(&mut hand.db, &hand.owners, limits, &|| true).is_ok_and(|pruned| pruned.calls > 0)
+    }
+
     fn try_commit(&mut self, jobs: &[Job]) -> Result<Vec<Done>, BookError> {
         let path = &self.shared.path;
         if self.hand.is_none() {
-            self.hand = Some(Hand::new(path, &self.shared.tell)?);
+            self.hand = Some(Hand::new(self.shared)?);
         }
         let Some(hand) = &mut self.hand else { return Err(BookError::Other("nobody can write".to_owned())) };
         let for_good = jobs.iter().any(Job::is_for_good);
@@ -217,7 +228,7 @@ impl Writer<'_> {
         let Job::Prune { limits, done } = job else { return };
         let pruned = match &mut self.hand {
             Some(hand) => prune::prune(&mut hand.db, &hand.owners, limits, &|| true),
-            None => match Hand::new(&self.shared.path, &self.shared.tell) {
+            None => match Hand::new(self.shared) {
                 Ok(mut hand) => prune::prune(&mut hand.db, &hand.owners, limits, &|| true),
                 Err(err) => return drop(done.send(Err(err))),
             },
@@ -239,8 +250,15 @@ impl Writer<'_> {
 }
 
 impl Hand {
-    fn new(path: &Path, tell: &dyn Fn(&str)) -> Result<Hand, BookError> {
-        let mut db = open_to_write(path, tell)?;
+    fn new(shared: &Shared) -> Result<Hand, BookError> {
+        let path = &*shared.path;
+        let mut db = open_to_write(path, &shared.tell)?;
+        if let Some(most) = shared.limits.max_bytes {
+            // What runs is not forgotten: without a bound of its own it could fill the disk.
+            let pages = (most.saturating_mul(2) / PAGE_BYTES).max(FEWEST_PAGES);
+            db.pragma_update(None, "max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))
+                .map_err(|err| wrong(path, err))?;
+        }
         let owners = Owners::of(path);
         let owner = owners.join().map_err(|err| BookError::at(path, &err))?;
         let marked = db.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|marking| {

@@ -1,5 +1,8 @@
-//! What every book promises, and what an engine with a journal does.
+//! What every book promises, what an engine with a journal does, and what happens when a disk, a file or a clock is bad.
 
-mod books; //  the same tests for every backend
-
-mod undo; //   what calls changed is taken back
+mod kit; //      rows and books to test with
+mod books; //    the same promises for every book
+mod results; //  a result is restored as it was
+mod again; //    calls that come again, through the engine
+mod faults; //   full disks, damaged files, clocks that jump
+mod undo; //     what calls changed is taken back

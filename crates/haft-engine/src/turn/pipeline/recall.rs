@@ -11,7 +11,7 @@ use haft_tool::{Cx, Fault, FaultKind, shown};
 use super::{CallCx, Ended, Prepared, begin::Halt, finish};
 use crate::{
     result::refused,
-    session::{Arrival, CallKey, CallState, Evidence, Finished, Found, Note, Noted},
+    session::{Arrival, CallKey, CallState, Digest, Evidence, Finished, Found, Note, Noted},
     turn::{Call, Event},
 };
 
@@ -28,7 +28,13 @@ pub(crate) struct Ticket {
 impl<'t> CallCx<'t> {
     /// Puts a call that arrives into the books. `None` where there is no journal.
     pub(crate) fn ticket(&self, call: &Call) -> Option<Arc<Ticket>> {
-        let known = self.session.known_by_now().filter(|_| self.turn > 0)?;
+        let journal = self.session.engine().journal().filter(|_| self.turn > 0)?;
+        if !journal.recalls() {
+            let (session, call) = (self.session.id().clone(), call.id.clone());
+            let key = CallKey { session, call, digest: Digest([0; 16]), nth: 0 };
+            return Some(Arc::new(Ticket { key, before: None, is_recent: false }));
+        }
+        let known = self.session.known_by_now()?;
         let Arrival { key, before, is_recent } = known.arrives(self.session.id(), self.turn, call);
         Some(Arc::new(Ticket { key, before, is_recent }))
     }

@@ -1,0 +1,263 @@
+//! `haft log`: the calls that were made.
+
+mod table; //  many calls
+mod show; //   one call
+mod when; //   times, as people write and read them
+
+use std::{path::Path, time::Duration};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use haft_engine::session::CallState;
+use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter};
+use serde_json::{Value, json};
+
+pub(crate) use when::Clock;
+#[cfg(test)]
+pub(crate) use when::tests::noon;
+
+use crate::{
+    cli::Options,
+    exit::{Exit, usage},
+    out::Out,
+    settings::Settings,
+    store::{self, Store},
+    watch,
+};
+
+/// What can be typed after `haft log`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    which: Which,
+    /// Go on: show calls as they are made, until Ctrl-C
+    #[arg(long)]
+    follow: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Shows one call: its input, what was decided and why, its result, all that happened to it
+    Show {
+        /// The call's number, or its id
+        call: String,
+    },
+    /// Writes calls with all that is known of them as lines of JSON, the earliest first
+    Export {
+        #[command(flatten)]
+        which: Which,
+    },
+}
+
+/// Which calls.
+#[derive(Debug, Clone, clap::Args)]
+struct Which {
+    /// Of this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// With this verdict of the rules
+    #[arg(long, value_parser = ["allow", "ask", "deny"])]
+    verdict: Option<String>,
+    /// That came this far
+    #[arg(long, value_parser = states())]
+    state: Option<CallState>,
+    /// That touched this: a path with all below it, or a pattern with `*` and `?`
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// Since then: `2h`, `3d`, `2026-11-16`, `2026-11-16T09:30`
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Until then
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  haft log                                   the latest calls, of all sessions
+  haft log --tool Bash --since 2h
+  haft log --path src/main.rs                who touched it
+  haft log --verdict deny --json
+  haft log show 42                           one of them
+  haft log export --session work > work.jsonl";
+
+/// So many calls are shown, if nobody says how many.
+const USUAL: usize = 50;
+/// How often whoever follows looks.
+const LOOK: Duration = Duration::from_millis(250);
+/// So many are read at a time.
+const PAGE: usize = 1000;
+
+fn states() -> impl TypedValueParser<Value = CallState> {
+    PossibleValuesParser::new(["open", "finished", "refused", "cut_off"]).map(|name| match name.as_str() {
+        "open" => CallState::Open,
+        "finished" => CallState::Finished,
+        "refused" => CallState::Refused,
+        _ => CallState::CutOff,
+    })
+}
+
+pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
+    let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
+    let log = Log { options, store: &store, clock: Clock::here() };
+    let runtime = watch::runtime()?;
+    runtime.block_on(async {
+        match &args.what {
+            None if args.follow => log.follow(&args.which).await,
+            None => log.list(&args.which).await,
+            Some(What::Show { call }) => log.show(call).await,
+            Some(What::Export { which }) => log.export(which).await,
+        }
+    })
+}
+
+struct Log<'a> {
+    options: &'a Options,
+    store: &'a Store,
+    clock: Clock,
+}
+
+impl Log<'_> {
+    fn book(&self) -> &dyn Book {
+        &*self.store.book
+    }
+
+    fn filter(&self, which: &Which) -> anyhow::Result<CallFilter> {
+        let at = |text: &Option<String>| text.as_deref().map(|text| self.clock.parse(text)).transpose();
+        Ok(CallFilter {
+            session: self.options.session.as_deref().map(Into::into),
+            tool: which.tool.clone(),
+            verdict: which.verdict.clone(),
+            state: which.state,
+            path: which
+                .path
+                .as_deref()
+                .map(|path| absolute(path, self.options.cwd.as_deref()))
+                .transpose()?,
+            since: at(&which.since)?,
+            until: at(&which.until)?,
+            most: which.limit.unwrap_or(USUAL),
+            ..CallFilter::default()
+        })
+    }
+
+    async fn list(&self, which: &Which) -> anyhow::Result<Exit> {
+        let mut calls = self.book().calls(self.filter(which)?).await?;
+        // The latest are asked for, and read from the top like everything that happened.
+        calls.reverse();
+        let mut out = Out::stdout();
+        match self.options.json {
+            true => calls.iter().try_for_each(|call| out.json(call))?,
+            false => out.text(&table::all(&calls, &self.clock))?,
+        }
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+
+    async fn follow(&self, which: &Which) -> anyhow::Result<Exit> {
+        let mut filter = CallFilter { most: which.limit.unwrap_or(10), ..self.filter(which)? };
+        let mut latest = self.book().calls(filter.clone()).await?;
+        latest.reverse();
+        let mut out = Out::stdout();
+        if !self.options.json {
+            out.text(&table::heading())?;
+        }
+        (filter.after, filter.most) = (Some(CallNo(0)), PAGE);
+        loop {
+            for call in &latest {
+                filter.after = filter.after.max(Some(call.no));
+                match self.options.json {
+                    true => out.json(call)?,
+                    false => out.text(&table::line(call, &self.clock))?,
+                }
+            }
+            out.flush()?;
+            if out.is_closed() {
+                return Ok(Exit::Done);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
+            }
+            latest = self.book().calls(filter.clone()).await?;
+        }
+    }
+
+    async fn show(&self, wanted: &str) -> anyhow::Result<Exit> {
+        let call = self.find(wanted).await?;
+        let whole = self.whole(&call).await?;
+        let mut out = Out::stdout();
+        match self.options.json {
+            true => out.json(&whole)?,
+            false => out.lines(&show::one(&call, &whole, &self.clock))?,
+        }
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+
+    /// By its number, or else by its id; of several with one id, the latest.
+    async fn find(&self, wanted: &str) -> anyhow::Result<CallRow> {
+        let session = self.options.session.as_deref().map(Into::into);
+        let by_id = CallFilter { call: Some(wanted.to_owned()), session, most: 1, ..CallFilter::default() };
+        let found = match wanted.parse::<i64>() {
+            Ok(no) => {
+                let (after, before) =
+                    (Some(CallNo(no.saturating_sub(1))), Some(CallNo(no.saturating_add(1))));
+                self.book().calls(CallFilter { after, before, most: 1, ..CallFilter::default() }).await?
+            }
+            Err(_) => Vec::new(),
+        };
+        let found = if found.is_empty() { self.book().calls(by_id).await? } else { found };
+        let missing = || usage(format!("there is no call `{wanted}` in the journal; `haft log` lists them"));
+        found.into_iter().next().ok_or_else(missing)
+    }
+
+    async fn export(&self, which: &Which) -> anyhow::Result<Exit> {
+        let limit = which.limit.unwrap_or(usize::MAX);
+        let mut filter = CallFilter { after: Some(CallNo(0)), ..self.filter(which)? };
+        let (mut out, mut written) = (Out::stdout(), 0);
+        while written < limit && !out.is_closed() {
+            filter.most = PAGE.min(limit - written);
+            let calls = self.book().calls(filter.clone()).await?;
+            let Some(last) = calls.last() else { break };
+            (filter.after, written) = (Some(last.no), written + calls.len());
+            for call in &calls {
+                out.json(&self.whole(call).await?)?;
+            }
+        }
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+
+    /// All that is known of a call.
+    async fn whole(&self, call: &CallRow) -> anyhow::Result<Value> {
+        let filter = EventFilter { key: Some(call.key.clone()), ..EventFilter::default() };
+        let events = self.book().events(filter).await?;
+        let result = self.book().result(&call.key).await?;
+        let mut whole = json!(call);
+        whole["result"] = match result.and_then(|text| haft_store::restore(&text)) {
+            Some(finished) => crate::wire::result(&finished.result),
+            None => Value::Null,
+        };
+        whole["events"] = json!(events);
+        Ok(whole)
+    }
+}
+
+/// Paths are recorded from the root.
+fn absolute(path: &str, cwd: Option<&Path>) -> anyhow::Result<String> {
+    if path.starts_with('/') || path.starts_with('*') {
+        return Ok(path.to_owned());
+    }
+    let here = match cwd {
+        Some(cwd) => cwd.canonicalize(),
+        None => std::env::current_dir(),
+    };
+    let here = here.map_err(|err| usage(format!("the current directory: {err}")))?;
+    Ok(haft_tool::shown(&here.join(path.trim_start_matches("./"))).to_string())
+}

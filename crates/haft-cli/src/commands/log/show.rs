@@ -1,0 +1,108 @@
+//! One call: all that is known of it, in the order in which it happened.
+
+use haft_store::CallRow;
+use serde_json::Value;
+
+use super::{
+    table::state,
+    when::{Clock, time},
+};
+use crate::draw::plain;
+
+/// So much of an input or a result is shown; `--json` has the whole.
+const MOST: usize = 4000;
+
+pub(super) fn one(call: &CallRow, whole: &Value, clock: &Clock) -> String {
+    let mut lines = vec![
+        format!("call {}  {}", call.no.0, call.description),
+        format!("  id         {}  (session {}, turn {})", call.call, call.session, call.turn),
+        format!("  tool       {}", call.tool),
+        format!("  when       {}", clock.whole(call.at)),
+        format!("  state      {}", ending(call)),
+    ];
+    for path in &call.paths {
+        lines.push(format!("  {:<10} {}", if path.writes { "writes" } else { "reads" }, path.path));
+    }
+    let events = whole["events"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |kind: &'static str| events.iter().filter(move |event| event["kind"] == kind);
+    for event in of("input") {
+        lines.push(section("input", &indented(&pretty(&event["body"]))));
+    }
+    for event in of("decision") {
+        lines.push(section("decision", &indented(&decision(&event["body"]))));
+    }
+    let others = events.iter().filter(|event| event["kind"] != "input" && event["kind"] != "decision");
+    let others: Vec<String> = others.map(event).collect();
+    if !others.is_empty() {
+        lines.push(section("events", &indented(&others.join("\n"))));
+    }
+    if let Some(blocks) = whole["result"]["blocks"].as_array() {
+        let texts: Vec<String> = blocks.iter().map(block).collect();
+        lines.push(section("result", &indented(&texts.join("\n"))));
+    }
+    plain(lines.join("\n"))
+}
+
+fn ending(call: &CallRow) -> String {
+    let fault = call.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
+    let took = call.duration_us.map(|us| format!(", {}", time(us))).unwrap_or_default();
+    format!("{}{fault}{took}", state(call).0)
+}
+
+fn section(name: &str, text: &str) -> String {
+    format!("\n{name}\n{text}")
+}
+
+fn indented(text: &str) -> String {
+    let end = text.floor_char_boundary(MOST);
+    let cut = if end < text.len() {
+        format!("\n[… {} bytes hidden; --json has them]", text.len() - end)
+    } else {
+        String::new()
+    };
+    let shown = format!("{}{cut}", &text[..end]);
+    shown.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// A trace as `haft explain` prints it.
+fn decision(trace: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut lines = vec![text(&trace["reason"]), format!("  class      {}", text(&trace["class"]))];
+    if let Some(rule) = trace["rule"].as_object() {
+        let of = |key: &str| rule.get(key).map(text).unwrap_or_default();
+        lines.push(format!("  rule       {}  ({}, layer {})", of("text"), of("origin"), of("layer")));
+        lines.extend(rule.get("reason").map(|reason| format!("  because    {}", text(reason))));
+    }
+    for (key, name) in [("part", "part"), ("otherwise", "otherwise")] {
+        lines.extend(trace[key].as_str().map(|text| format!("  {name:<10} {text}")));
+    }
+    let steps = |key: &str| trace[key].as_array().cloned().unwrap_or_default();
+    let layers: Vec<String> = steps("layers")
+        .iter()
+        .map(|step| format!("{}: {}", text(&step["stage"]), text(&step["outcome"])))
+        .collect();
+    lines.push(format!("  layers     {}", layers.join(", ")));
+    lines.extend(
+        steps("steps")
+            .iter()
+            .map(|step| format!("  {:<16} {}", text(&step["stage"]), text(&step["outcome"]))),
+    );
+    lines.join("\n")
+}
+
+fn event(event: &Value) -> String {
+    let body = &event["body"];
+    let kind = event["kind"].as_str().unwrap_or_default();
+    if body.is_null() { kind.to_owned() } else { format!("{kind:<10} {body}") }
+}
+
+fn block(block: &Value) -> String {
+    match block["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => format!("[{}]", block["type"].as_str().unwrap_or("something else than text")),
+    }
+}

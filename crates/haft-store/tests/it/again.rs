@@ -1,0 +1,242 @@
+//! Calls that come again, through the engine.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use haft_engine::{
+    Call, Session, SessionOptions,
+    policy::Mode,
+    result::ToolResult,
+    session::{CallKey, Evidence, Found},
+};
+use haft_redact::Redactor;
+use haft_store::{Book, CallFilter, Inspector, Journal, MemoryBook, OnFailure};
+use haft_testkit::{Probe, Workspace};
+use haft_tool::{BoxFuture, Change, Cx, Effects, FaultKind, Reply, SharedTool, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::kit::sqlite;
+
+#[derive(Deserialize, JsonSchema)]
+struct Do {
+    what: String,
+}
+
+/// Does something that must not be done twice.
+fn once(probe: &Probe) -> SharedTool {
+    let probe = probe.clone();
+    tool("Once").effects(|input: &Do| Effects::writes(format!("/w/{}", input.what))).call(
+        move |input: Do, cx: Cx| {
+            probe.note(input.what.clone());
+            let probe = probe.clone();
+            async move {
+                if input.what == "slow" {
+                    let slowly = tokio::time::sleep(Duration::from_millis(200));
+                    cx.token().run_until_cancelled(slowly).await;
+                    probe.note("slow done");
+                }
+                Ok(Reply::text(format!("did {}", input.what))
+                    .change(Change::State("last".into(), json!(input.what))))
+            }
+        },
+    )
+}
+
+/// Does something that may be done as often as one likes.
+fn often(probe: &Probe) -> SharedTool {
+    let probe = probe.clone();
+    tool("Often").effects(|_: &Do| Effects::none()).call(move |input: Do, _| {
+        probe.note(input.what);
+        async { Ok(Reply::text("looked")) }
+    })
+}
+
+/// A process: an engine over a book.
+fn process(workspace: &Workspace, book: &Arc<dyn Book>, probe: &Probe) -> Session {
+    process_with(workspace, Journal::new(book.clone(), |_| {}), probe)
+}
+
+fn process_with(workspace: &Workspace, journal: Journal, probe: &Probe) -> Session {
+    let engine = haft_testkit::engine(workspace).tool(once(probe)).tool(often(probe)).journal(journal);
+    let options =
+        SessionOptions { mode: Mode::Bypass, id: "s".into(), ..SessionOptions::at(workspace.root()) };
+    engine.build().unwrap().session(options).unwrap()
+}
+
+fn call(id: &str, tool: &str, what: &str) -> Call {
+    Call::new(id, tool, json!({ "what": what }))
+}
+
+fn is_recalled(result: &ToolResult) -> bool {
+    result.meta.notes.get("recalled") == Some(&json!(true))
+}
+
+/// A book of each kind, as two processes have it.
+fn books() -> Vec<[Arc<dyn Book>; 2]> {
+    let memory = MemoryBook::default();
+    let directory = Box::leak(Box::new(tempfile::tempdir().unwrap()));
+    let other = memory.of_another_process();
+    vec![
+        [Arc::new(memory), Arc::new(other)],
+        [Arc::new(sqlite(directory.path())), Arc::new(sqlite(directory.path()))],
+    ]
+}
+
+#[tokio::test]
+async fn a_call_that_finished_is_answered_and_not_made_again_here_and_in_the_next_process() {
+    for [one, other] in books() {
+        let (workspace, probe) = (Workspace::new(""), Probe::default());
+        let session = process(&workspace, &one, &probe);
+        let first = session.turn(vec![call("1", "Once", "a"), call("2", "Often", "b")]).await;
+        assert!(!is_recalled(&first[0]) && !is_recalled(&first[1]));
+        one.flush().await.unwrap();
+        for session in [session, process(&workspace, &other, &probe)] {
+            let again = session.turn(vec![call("1", "Once", "a"), call("2", "Often", "b")]).await;
+            assert!(again.iter().all(is_recalled));
+            assert_eq!((again[0].text(), again[1].text()), ("did a".to_owned(), "looked".to_owned()));
+            assert_eq!(
+                session.state("last"),
+                Some(json!("a")),
+                "what it changed in the session is changed again"
+            );
+        }
+        let mut done = probe.notes();
+        done.sort();
+        assert_eq!(done, ["a", "b"]);
+    }
+}
+
+#[tokio::test]
+async fn the_same_id_with_another_input_is_another_call() {
+    for [one, _] in books() {
+        let (workspace, probe) = (Workspace::new(""), Probe::default());
+        let session = process(&workspace, &one, &probe);
+        for what in ["a", "b", "a"] {
+            let result = session.call(call("call_1", "Once", what)).await;
+            assert_eq!((result.text(), is_recalled(&result)), (format!("did {what}"), false));
+        }
+        assert_eq!(probe.notes(), ["a", "b", "a"], "ids that are counted anew mean nothing");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_refused_is_judged_again() {
+    for [one, _] in books() {
+        let (workspace, probe) = (Workspace::new(""), Probe::default());
+        let session = process(&workspace, &one, &probe);
+        session.set_mode(Mode::DontAsk);
+        let refused = session.call(call("1", "Once", "a")).await;
+        assert_eq!(refused.fault.map(|fault| fault.kind), Some(FaultKind::Denied));
+        session.set_mode(Mode::Bypass);
+        assert_eq!(session.call(call("1", "Once", "a")).await.text(), "did a");
+    }
+}
+
+struct Looked(Mutex<Vec<CallKey>>);
+
+impl Inspector for Looked {
+    fn inspect<'a>(&'a self, key: &'a CallKey) -> BoxFuture<'a, io::Result<Vec<Evidence>>> {
+        self.0.lock().unwrap().push(key.clone());
+        Box::pin(async { Ok(vec![Evidence { path: "/w/slow".into(), found: Found::Unchanged }]) })
+    }
+}
+
+/// Runs a call until it is in the middle, and drops it there.
+async fn cut_off(session: &Session, call: Call, probe: &Probe) {
+    let turn = session.turn(vec![call]);
+    tokio::select! {
+        _ = turn => panic!("it should take longer"),
+        () = async {
+            while probe.notes().is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        } => {}
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_not_made_again_and_the_model_is_told_what_can_be_seen() {
+    for [one, _] in books() {
+        let (workspace, probe) = (Workspace::new(""), Probe::default());
+        let looked = Arc::new(Looked(Mutex::default()));
+        let session =
+            process_with(&workspace, Journal::new(one.clone(), |_| {}).inspector(looked.clone()), &probe);
+        cut_off(&session, call("1", "Once", "slow"), &probe).await;
+        for recalled in [false, true] {
+            let result = session.call(call("1", "Once", "slow")).await;
+            assert_eq!(result.fault.map(|fault| fault.kind), Some(FaultKind::Interrupted));
+            assert!(result.text().contains("effect is unknown"), "{}", result.text());
+            assert!(result.text().contains("/w/slow is as it was before"), "{}", result.text());
+            assert_eq!(is_recalled(&result), recalled, "it is the result from now on");
+        }
+        assert_eq!(probe.notes(), ["slow"]);
+        assert_eq!(looked.0.lock().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_another_process_runs_is_waited_for_and_its_result_taken() {
+    for [one, other] in books() {
+        let (workspace, probe) = (Workspace::new(""), Probe::default());
+        let (here, there) = (process(&workspace, &one, &probe), process(&workspace, &other, &probe));
+        let (first, second) =
+            tokio::join!(here.call(call("1", "Once", "slow")), there.call(call("1", "Once", "slow")));
+        assert_eq!((first.text(), second.text()), ("did slow".to_owned(), "did slow".to_owned()));
+        assert!(is_recalled(&first) != is_recalled(&second));
+        assert_eq!(probe.notes(), ["slow", "slow done"]);
+    }
+}
+
+#[tokio::test]
+async fn no_secret_is_in_the_file() {
+    const SECRET: &str = "correct-horse-battery";
+    let (workspace, probe, directory) = (Workspace::new(""), Probe::default(), tempfile::tempdir().unwrap());
+    let book = sqlite(directory.path());
+    let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+    let engine = haft_testkit::engine(&workspace)
+        .tool(once(&probe))
+        .redactor(redactor)
+        .journal(Journal::new(Arc::new(book.clone()), |_| {}));
+    let options = SessionOptions { mode: Mode::Bypass, ..SessionOptions::at(workspace.root()) };
+    let session = engine.build().unwrap().session(options).unwrap();
+    for mode in [Mode::Bypass, Mode::DontAsk] {
+        session.set_mode(mode);
+        session.call(call("1", "Once", SECRET)).await;
+        session.call(call("2", "Once", &format!("x/{SECRET}"))).await;
+        session.call(call("3", "None", SECRET)).await;
+    }
+    book.flush().await.unwrap();
+    assert_eq!(probe.notes().len(), 2);
+    for file in ["journal.db", "journal.db-wal"] {
+        let bytes = std::fs::read(directory.path().join(file)).unwrap();
+        let holds = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+        assert!(!holds, "{file} holds the secret");
+    }
+    let paths = CallFilter { path: Some("/w/*redacted*".to_owned()), most: 9, ..CallFilter::default() };
+    assert_eq!(book.calls(paths).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_journal_that_cannot_be_written_refuses_or_warns_as_it_was_told() {
+    for (on_failure, runs) in [(OnFailure::Refuse, false), (OnFailure::Warn, true)] {
+        let (workspace, probe) = (Workspace::new("-- file\nx\n"), Probe::default());
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = told.clone();
+        // A file stands where a directory would have to.
+        let path = workspace.root().join("file/journal.db");
+        let book = haft_store::SqliteBook::at(path, crate::kit::NO_LIMITS, |_| {});
+        let journal = Journal::new(Arc::new(book), move |words| tell.lock().unwrap().push(words.to_owned()))
+            .on_failure(on_failure);
+        let session = process_with(&workspace, journal, &probe);
+        let result = session.call(call("1", "Once", "a")).await;
+        assert_eq!(result.fault.is_none(), runs, "{}", result.text());
+        assert_eq!(probe.notes().len(), usize::from(runs));
+        assert!(!told.lock().unwrap().is_empty(), "somebody is told");
+        assert!(result.meta.notes.contains_key("journal"), "{:?}", result.meta.notes);
+    }
+}

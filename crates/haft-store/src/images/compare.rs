@@ -29,7 +29,7 @@ pub(super) fn compare(
     by_others: &HashMap<PathBuf, Was>,
 ) -> Happened {
     let pairs: Vec<(Option<&Entry>, Option<&Entry>)> = differences(before, after).collect();
-    let shows = Shows::new(before, &pairs);
+    let shows = Shows::new(root, before, &pairs);
     let mut happened = Happened::default();
     for (old, new) in pairs {
         let Some(entry) = old.or(new) else { continue };
@@ -64,21 +64,36 @@ struct Shows {
 }
 
 impl Shows {
-    fn new(before: &Index, pairs: &[(Option<&Entry>, Option<&Entry>)]) -> Shows {
-        let is_rule = |entry: &&Entry| {
-            IGNORE_FILES.iter().any(|name| {
-                entry.path.strip_suffix(*name).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
-            })
-        };
-        let rules_changed = pairs.iter().any(|(old, new)| old.iter().chain(new).any(is_rule));
+    fn new(root: &Path, before: &Index, pairs: &[(Option<&Entry>, Option<&Entry>)]) -> Shows {
+        let rules_changed = pairs.iter().any(|(old, new)| reveals(root, *old, *new));
         let inodes = before.entries.iter().filter(|_| rules_changed).map(|entry| entry.details.stamp.inode);
-        Shows { rules_changed, inodes: inodes.collect(), since_ns: before.taken_ns.saturating_sub(GRAIN_NS) }
+        let since_ns = before.taken_ns.saturating_sub(GRAIN_NS);
+        Shows { rules_changed, inodes: inodes.collect(), since_ns }
     }
 
     fn is_new(&self, entry: &Entry) -> bool {
         let is_moved = || self.inodes.contains(&entry.details.stamp.inode);
         let is_made = || entry.what != What::Directory && entry.details.changed_ns >= self.since_ns;
         !self.rules_changed || is_moved() || is_made()
+    }
+}
+
+/// Whether this can make something appear: patterns that are changed or gone, new ones with exceptions, and a repository
+/// that is gone, without which its patterns do not count.
+fn reveals(root: &Path, old: Option<&Entry>, new: Option<&Entry>) -> bool {
+    let is_rule = |entry: &Entry| {
+        IGNORE_FILES.iter().any(|name| {
+            entry.path.strip_suffix(*name).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
+        })
+    };
+    match (old, new) {
+        (Some(old), None) if old.path == b".git" => true,
+        (Some(old), _) => is_rule(old),
+        (None, Some(new)) if is_rule(new) => {
+            let text = fs::read(new.place(root)).unwrap_or_default();
+            text.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"!"))
+        }
+        _ => false,
     }
 }
 

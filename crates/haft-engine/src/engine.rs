@@ -20,7 +20,7 @@ use crate::{
         Toolsets,
     },
     result::{Budget, FileStore, ResultStore},
-    session::{Journal, Ledger, Session, SessionError, SessionOptions},
+    session::{Images, Journal, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Retry},
 };
 
@@ -39,6 +39,7 @@ struct Inner {
     keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
+    images: Option<Arc<dyn Images>>,
     results: Arc<dyn ResultStore>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
@@ -126,6 +127,7 @@ impl Engine {
             keeper: None,
             hooks: Vec::new(),
             journal: None,
+            images: None,
             results: None,
             redactor: None,
             ledger: Ledger::default(),
@@ -177,6 +179,10 @@ impl Engine {
 
     pub(crate) fn journal(&self) -> Option<&dyn Journal> {
         self.0.journal.as_deref()
+    }
+
+    pub(crate) fn images(&self) -> Option<&Arc<dyn Images>> {
+        self.0.images.as_ref()
     }
 
     pub(crate) fn results(&self) -> &dyn ResultStore {
@@ -266,6 +272,7 @@ pub struct EngineBuilder {
     keeper: Option<Arc<dyn RuleKeeper>>,
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
+    images: Option<Arc<dyn Images>>,
     results: Option<Arc<dyn ResultStore>>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
@@ -356,6 +363,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Who keeps what calls change, so that it can be taken back. Without one, nobody does.
+    pub fn images(mut self, images: impl Images + 'static) -> EngineBuilder {
+        self.images = Some(Arc::new(images));
+        self
+    }
+
     /// Where large results are kept. Without one, in a directory below the system's temporary one.
     pub fn results(mut self, results: impl ResultStore + 'static) -> EngineBuilder {
         self.results = Some(Arc::new(results));
@@ -420,6 +433,7 @@ impl EngineBuilder {
             keeper: self.keeper,
             hooks: self.hooks,
             journal: self.journal,
+            images: self.images,
             results,
             redactor: self.redactor,
             ledger: self.ledger,

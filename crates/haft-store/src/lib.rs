@@ -16,6 +16,8 @@ mod memory; //     a book for tests
 mod sqlite; //     the book of one machine
 #[cfg(feature = "postgres")]
 mod postgres; //   the book of several machines
+pub mod blobs; //  bytes that do not change, found by what they are
+pub mod images; // what files were before calls changed them
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
 pub use journal::{Inspector, Journal, OnFailure};

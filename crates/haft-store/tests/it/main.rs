@@ -7,3 +7,4 @@ mod promises; // what every book promises to all of them
 mod results; //  a result is restored as it was
 mod again; //    calls that come again, through the engine
 mod faults; //   full disks, damaged files, clocks that jump
+mod undo; //     what calls changed is taken back

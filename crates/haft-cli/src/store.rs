@@ -11,7 +11,7 @@ use std::{
 };
 
 use haft_engine::EngineBuilder;
-use haft_store::{Book, Instant, Journal, Limits, OnFailure, SqliteBook};
+use haft_store::{Book, BookError, Instant, Journal, Limits, OnFailure, SqliteBook};
 
 use crate::{
     cli::Options,
@@ -30,6 +30,8 @@ const MAX_MB: usize = 512;
 pub(crate) struct Store {
     pub(crate) book: Arc<dyn Book>,
     on_failure: OnFailure,
+    /// Where it is, without a password.
+    pub(crate) shown: String,
 }
 
 impl fmt::Debug for Store {
@@ -52,13 +54,60 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
 
 /// The store, for those who look at what is there.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
-    let path = place::state()?.join("journal.db");
     let on_failure = match settings.journal.on_failure {
         Some(settings::OnFailure::Refuse) => OnFailure::Refuse,
         Some(settings::OnFailure::Warn) | None => OnFailure::Warn,
     };
-    let book = SqliteBook::at(path, limits(settings), complain);
-    Ok(Store { book: Arc::new(book), on_failure })
+    let (book, shown): (Arc<dyn Book>, String) = match shared(settings)? {
+        Some(address) => postgres(settings, &address)?,
+        None => {
+            let path = place::state()?.join("journal.db");
+            let shown = format!("SQLite ({})", path.display());
+            (Arc::new(SqliteBook::at(path, limits(settings), complain)), shown)
+        }
+    };
+    Ok(Store { book, on_failure, shown })
+}
+
+/// Where an address is that is in no file.
+const ADDRESS: &str = "HAFT_STORE_URL";
+
+/// The address of the server, if calls are recorded on one. What a file says wins over the environment.
+fn shared(settings: &Settings) -> anyhow::Result<Option<String>> {
+    let given = std::env::var(ADDRESS).ok().filter(|address| !address.is_empty());
+    match settings.store.journal.as_deref() {
+        Some("sqlite") => Ok(None),
+        Some("postgres") => match given {
+            Some(address) => Ok(Some(address)),
+            None => Err(usage(format!("store.journal is \"postgres\", and {ADDRESS} does not say where"))),
+        },
+        Some(address) if is_address(address) => Ok(Some(address.to_owned())),
+        // The word may hold a password.
+        Some(_) => Err(usage("store.journal is \"sqlite\", \"postgres\" or an address, postgres://…")),
+        None if given.as_deref().is_some_and(|address| !is_address(address)) => {
+            Err(usage(format!("{ADDRESS} is not an address, postgres://…")))
+        }
+        None => Ok(given),
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+#[cfg(feature = "postgres")]
+fn postgres(settings: &Settings, address: &str) -> anyhow::Result<(Arc<dyn Book>, String)> {
+    let lease = settings.store.lease_s.map_or(haft_store::LEASE, |seconds| {
+        std::time::Duration::from_secs(seconds.get() as u64)
+    });
+    let book = haft_store::PostgresBook::at(address, lease, limits(settings)).map_err(usage)?;
+    let shown = book.shown().to_owned();
+    Ok((Arc::new(book), shown))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn postgres(_: &Settings, _: &str) -> anyhow::Result<(Arc<dyn Book>, String)> {
+    Err(usage("this haft was built without PostgreSQL (feature `postgres`)"))
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -75,6 +124,11 @@ impl Store {
     /// An engine that records its calls here.
     pub(crate) fn add(&self, builder: EngineBuilder) -> EngineBuilder {
         builder.journal(Journal::new(self.book.clone(), complain).on_failure(self.on_failure))
+    }
+
+    /// Whether it can be read.
+    pub(crate) async fn greet(&self) -> Result<(), BookError> {
+        self.book.sessions(1).await.map(drop)
     }
 
     /// Waits until what was recorded would outlive this process.

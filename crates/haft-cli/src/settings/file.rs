@@ -19,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Journal, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Web,
+    Bash, Journal, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Store, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -51,6 +51,7 @@ struct InFile {
     web: Web,
     secrets: Secrets,
     journal: Journal,
+    store: Store,
     mcp: Mcp,
     hooks: WrittenHooks,
 }
@@ -199,6 +200,7 @@ impl<'a> File<'a> {
             web: written.web,
             secrets: written.secrets,
             journal: written.journal,
+            store: written.store,
             mcp: written.mcp.saying_something(),
             hooks: hooks.into_iter().collect(),
             ..Settings::default()

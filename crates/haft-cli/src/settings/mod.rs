@@ -48,6 +48,7 @@ pub(crate) struct Settings {
     pub(crate) web: Web,
     pub(crate) secrets: Secrets,
     pub(crate) journal: Journal,
+    pub(crate) store: Store,
     pub(crate) mcp: Mcp,
     /// The tables `[hooks]` as they are written, in the order of the levels.
     pub(crate) hooks: Vec<serde_json::Value>,
@@ -155,6 +156,28 @@ pub(crate) struct Journal {
     pub(crate) max_mb: Option<NonZeroUsize>,
 }
 
+/// Where `[store]` says that it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Store {
+    /// `sqlite`, `postgres`, or an address.
+    pub(crate) journal: Option<String>,
+    /// `files`, or an address.
+    pub(crate) blobs: Option<String>,
+    /// Seconds that a process which says nothing is taken to live.
+    pub(crate) lease_s: Option<NonZeroUsize>,
+}
+
+impl Store {
+    fn and(self, later: Store) -> Store {
+        Store {
+            journal: later.journal.or(self.journal),
+            blobs: later.blobs.or(self.blobs),
+            lease_s: later.lease_s.or(self.lease_s),
+        }
+    }
+}
+
 /// What becomes of a call that cannot be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -251,6 +274,7 @@ impl Settings {
             web: self.web.and(later.web),
             secrets: self.secrets.and(later.secrets),
             journal: self.journal.and(later.journal),
+            store: self.store.and(later.store),
             mcp: self.mcp.and(later.mcp),
             hooks,
             fixed: self.fixed,

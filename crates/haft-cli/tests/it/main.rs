@@ -28,3 +28,4 @@ mod mcp; //       clients of the protocol
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show
+mod far; //       many processes, one session

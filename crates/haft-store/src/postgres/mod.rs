@@ -60,11 +60,12 @@ impl PostgresBook {
     /// something is first written or read. An address that leaves this machine means TLS, with the server's certificate
     /// checked; `sslmode=disable` in it says otherwise.
     ///
-    /// `lease` is how long a process that says nothing is taken to live: [`LEASE`] for most.
-    pub fn at(address: &str, lease: Duration) -> io::Result<PostgresBook> {
+    /// `lease` is how long a process that says nothing is taken to live: [`LEASE`] for most. `limits` are enforced once a
+    /// day, by one of the processes.
+    pub fn at(address: &str, lease: Duration, limits: Limits) -> io::Result<PostgresBook> {
         let (link, queue) = (Link::to(address)?, Arc::new(Queue::default()));
         let shown = link.shown().to_owned();
-        let desk = Desk::open(move |queue| Room::new(link, queue, Lease::new(lease)), queue.clone())?;
+        let desk = Desk::open(move |queue| Room::new(link, queue, Lease::new(lease), limits), queue.clone())?;
         Ok(PostgresBook { desk, queue, shown })
     }
 

@@ -4,11 +4,35 @@ use std::rc::Rc;
 
 use tokio_postgres::Row;
 
-use super::{link::Link, room::Room};
-use crate::book::{BookError, Limits, Pruned};
+use super::{documents, link::Link, room::Room};
+use crate::{
+    book::{BookError, Limits, Pruned},
+    record::Instant,
+};
 
 /// So many calls go at once: a statement that took minutes would keep others waiting, and might never be answered.
 const AT_ONCE: i64 = 2000;
+
+/// Where the last time stands.
+const LAST: (&str, &str) = ("haft", "pruned");
+const DAY_MS: i64 = 86_400_000;
+
+/// The same, if nobody did it in the last day. Whoever changes the document does it; what is cut off is done the next day.
+pub(super) async fn daily(room: Rc<Room>, limits: Limits) {
+    let (space, key) = (LAST.0.to_owned(), LAST.1.to_owned());
+    let Ok(found) = documents::get(room.clone(), space.clone(), key.clone()).await else { return };
+    let (version, last) = found.map_or((0, 0), |found| (found.version, found.body.as_i64().unwrap_or(0)));
+    let now = Instant::now().0;
+    // A clock that went back must not keep it from being done for years.
+    if (0..DAY_MS).contains(&(now - last)) {
+        return;
+    }
+    let ours = documents::put(room.clone(), space, key, version, Some(now.into())).await;
+    if matches!(ours, Ok(Some(_))) {
+        // Nobody waits for it; what went wrong is met by the next who does.
+        let _ = prune(room, limits).await;
+    }
+}
 
 pub(super) async fn prune(room: Rc<Room>, limits: Limits) -> Result<Pruned, BookError> {
     room.queue().settle().await?;

@@ -76,7 +76,8 @@ pub(super) async fn past(room: Rc<Room>, session: SessionId, most: usize) -> Res
     let mut query = Query::new(&format!(
         "SELECT c.session, c.call, c.digest, c.nth, c.turn, {STATE} AS state,
              EXISTS (SELECT FROM haft_turns t WHERE t.session = c.session AND t.turn = c.turn AND t.ended IS NOT NULL)
-                 AS turn_ended
+                 AS turn_ended,
+             c.class IS NOT DISTINCT FROM 'read_only' AS read_only
          FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE true"
     ));
     query.and("c.session = $", Some(kept(session.as_str()).into_owned()));
@@ -88,6 +89,7 @@ pub(super) async fn past(room: Rc<Room>, session: SessionId, most: usize) -> Res
         turn: small(row.get("turn")),
         state: state(row.get("state")),
         turn_ended: row.get("turn_ended"),
+        read_only: row.get("read_only"),
     };
     Ok(rows.iter().rev().map(past).collect())
 }

@@ -17,11 +17,12 @@ use uuid::Uuid;
 
 use super::{
     link::{Link, Trouble},
+    prune,
     queue::{Batch, Queue},
     schema::{self, Form},
     write,
 };
-use crate::book::BookError;
+use crate::book::{BookError, Limits};
 
 /// How long the writer leaves a server alone that did not take what it was given.
 const RESPITE: Duration = Duration::from_secs(1);
@@ -33,6 +34,7 @@ pub(super) struct Room {
     link: Link,
     queue: Arc<Queue>,
     pub(super) lease: Lease,
+    limits: Limits,
     /// Set when the tables are as they should be and the lease is ours.
     ready: OnceCell<()>,
 }
@@ -67,8 +69,8 @@ impl Lease {
 }
 
 impl Room {
-    pub(super) fn new(link: Link, queue: Arc<Queue>, lease: Lease) -> Room {
-        Room { link, queue, lease, ready: OnceCell::new() }
+    pub(super) fn new(link: Link, queue: Arc<Queue>, lease: Lease, limits: Limits) -> Room {
+        Room { link, queue, lease, limits, ready: OnceCell::new() }
     }
 
     pub(super) fn queue(&self) -> &Queue {
@@ -89,6 +91,7 @@ impl Room {
                 }
                 self.renew().await?;
                 spawn_local(Room::keep_renewing(self.clone()));
+                spawn_local(prune::daily(self.clone(), self.limits));
                 Ok(())
             })
             .await?;

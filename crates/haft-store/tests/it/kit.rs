@@ -36,7 +36,7 @@ pub(crate) fn every_book() -> Vec<Pair> {
 #[cfg(feature = "postgres")]
 fn postgres() -> Option<Pair> {
     let address = haft_testkit::Postgres::shared()?.database();
-    let open = || Arc::new(haft_store::PostgresBook::at(&address, haft_store::LEASE).unwrap());
+    let open = || Arc::new(haft_store::PostgresBook::at(&address, haft_store::LEASE, NO_LIMITS).unwrap());
     Some(Pair { one: open(), other: open(), _directory: None })
 }
 

@@ -6,8 +6,10 @@ use std::{
 };
 
 use haft_engine::session::{CallKey, Digest};
-use haft_store::{Book, CallFilter, Claim, Entry, Instant, Limits, MemoryBook, Outcome, PathRow, SqliteBook, Turn};
+use haft_store::{Book, CallFilter, Claim, Entry, Instant, MemoryBook, Outcome, PathRow, SqliteBook, Turn};
 use serde_json::json;
+
+use crate::kit::NO_LIMITS;
 
 /// One book that several processes have in hand.
 pub(crate) struct Library {
@@ -35,7 +37,7 @@ impl Library {
         let directory = tempfile::tempdir().unwrap();
         let open = move || {
             let path = directory.path().join("journal.db");
-            let book = SqliteBook::at(path, Limits { before: None, max_bytes: None }, |words| panic!("{words}"));
+            let book = SqliteBook::at(path, NO_LIMITS, |words| panic!("{words}"));
             Hand { book: Some(Arc::new(book)), die: None }
         };
         Some(Library { open: Box::new(open) })
@@ -46,7 +48,7 @@ impl Library {
     pub(crate) fn postgres() -> Option<Library> {
         let address = haft_testkit::Postgres::shared()?.database();
         let open = move || {
-            let book = haft_store::PostgresBook::at(&address, haft_store::LEASE).unwrap();
+            let book = haft_store::PostgresBook::at(&address, haft_store::LEASE, NO_LIMITS).unwrap();
             Hand { book: Some(Arc::new(book)), die: None }
         };
         Some(Library { open: Box::new(open) })

@@ -7,7 +7,7 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     path::Path as FilePath,
-    sync::{Arc, mpsc},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     time::{Duration, SystemTime},
 };
 
@@ -38,6 +38,8 @@ const PARTS_AT_ONCE: usize = 4;
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     runtime: Arc<Background>,
+    /// How many are on their way that nobody waits for.
+    sending: Arc<(Mutex<usize>, Condvar)>,
     shown: String,
 }
 
@@ -94,9 +96,9 @@ impl Bucket {
     }
 
     fn of(store: Arc<dyn ObjectStore>, shown: String) -> io::Result<Bucket> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("haft-objects");
-        let runtime = { runtime }.enable_all().build()?;
-        Ok(Bucket { store, runtime: Arc::new(Background(Some(runtime))), shown })
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("haft-objects").enable_all().build()?;
+        Ok(Bucket { store, runtime: Arc::new(Background(Some(runtime))), sending: Arc::default(), shown })
     }
 
     /// Where it is.
@@ -114,14 +116,23 @@ impl Bucket {
 
     /// The same, without waiting for it. `failed` is told if it did not work.
     pub fn put_later(&self, name: &str, file: File, failed: impl FnOnce(io::Error) + Send + 'static) {
-        let sending = self.sent(name, file);
-        if let Some(runtime) = &self.runtime.0 {
-            runtime.spawn(async move {
-                if let Err(err) = sending.await {
-                    failed(err);
-                }
-            });
-        }
+        let (work, sending) = (self.sent(name, file), self.sending.clone());
+        let Some(runtime) = &self.runtime.0 else { return };
+        *locked(&sending.0) += 1;
+        runtime.spawn(async move {
+            if let Err(err) = work.await {
+                failed(err);
+            }
+            *locked(&sending.0) -= 1;
+            sending.1.notify_all();
+        });
+    }
+
+    /// Waits until all that was to be put later is there, or was told to have failed. Blocks.
+    pub fn settle(&self) {
+        let (count, changed) = &*self.sending;
+        let limit = TRANSFER + RETRYING;
+        let _ = changed.wait_timeout_while(locked(count), limit, |count| *count > 0);
     }
 
     fn sent(&self, name: &str, file: File) -> impl Future<Output = io::Result<()>> + Send + 'static {
@@ -231,6 +242,11 @@ impl Bucket {
         runtime.spawn(async move { answer.send(work.await) });
         answered.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?
     }
+}
+
+fn locked(count: &Mutex<usize>) -> MutexGuard<'_, usize> {
+    // It is only counted up and down.
+    count.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A runtime that may be dropped anywhere.

@@ -3,7 +3,7 @@
 //! Everything that is asked has a limit in time, so that a server which does not answer costs seconds and never a hang.
 //! What is asked here must be such that twice is once: after a line broke, nobody knows whether the server had done it.
 
-use std::{io, str::FromStr, time::Duration};
+use std::{cell::Cell, io, str::FromStr, time::Duration};
 
 use deadpool_postgres::{
     Client, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
@@ -25,8 +25,11 @@ const MOST_CONNECTIONS: usize = 4;
 const CONNECTING: Duration = Duration::from_secs(5);
 const ANSWERING: Duration = Duration::from_secs(15);
 
-/// How long a server that went away is waited for. A restart takes less.
+/// How long a server that went away is waited for: a restart takes less. One that was never there may not exist, and one that
+/// was waited for in vain is not waited for again at once.
 const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_PATIENCE: Duration = Duration::from_secs(3);
+const LOST_FOR: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -35,6 +38,9 @@ pub(super) struct Link {
     pool: Pool,
     /// The address without a secret.
     shown: String,
+    /// Whether it ever answered, and when it was last waited for in vain.
+    reached: Cell<bool>,
+    lost: Cell<Option<Instant>>,
 }
 
 /// Why something was not done.
@@ -82,7 +88,7 @@ impl Link {
             .recycle_timeout(Some(CONNECTING))
             .build()
             .map_err(io::Error::other)?;
-        Ok(Link { pool, shown })
+        Ok(Link { pool, shown, reached: Cell::new(false), lost: Cell::new(None) })
     }
 
     pub(super) fn shown(&self) -> &str {
@@ -91,15 +97,31 @@ impl Link {
 
     /// Asks the server, again if the line broke meanwhile. `work` must be such that twice is once.
     pub(super) async fn ask<T>(&self, work: impl AsyncFn(&mut Client) -> Result<T, Error>) -> Result<T, Trouble> {
-        let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let (start, patience, mut pause) = (Instant::now(), self.patience(), FIRST_PAUSE);
         loop {
             match self.ask_once(&work).await {
-                Err(trouble) if trouble.kind == Kind::Line && start.elapsed() + pause < PATIENCE => {
+                Err(trouble) if trouble.kind == Kind::Line && start.elapsed() + pause < patience => {
                     sleep(pause).await;
                 }
-                outcome => return outcome,
+                Err(trouble) if trouble.kind == Kind::Line => {
+                    self.lost.set(Some(Instant::now()));
+                    return Err(trouble);
+                }
+                outcome => {
+                    self.lost.set(None);
+                    self.reached.set(true);
+                    return outcome;
+                }
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        match self.lost.get() {
+            Some(at) if at.elapsed() < LOST_FOR => Duration::ZERO,
+            _ if self.reached.get() => PATIENCE,
+            _ => FIRST_PATIENCE,
         }
     }
 

@@ -5,12 +5,12 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
     policy::{Asker, ByEffects, Mode, Origin, Rules, Written},
-    result::FileStore,
     session::Memory,
 };
 use haft_mcp::{auth::Authorizer, server::Elicitor};
 use haft_redact::Redactor;
 use haft_shell::sandbox::{Confinement, Level};
+use haft_store::results::Results;
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
 
@@ -225,8 +225,8 @@ impl Setup {
         }
     }
 
-    fn results(&self) -> anyhow::Result<FileStore> {
-        Ok(FileStore::new(place::state()?.join("results")))
+    fn results(&self) -> anyhow::Result<Results> {
+        store::results(&self.settings)
     }
 
     fn apply_limits(&self, figures: &mut haft_engine::Settings) {

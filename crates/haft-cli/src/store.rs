@@ -4,14 +4,21 @@
 
 use std::{
     fmt,
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use haft_engine::EngineBuilder;
-use haft_store::{Book, Instant, Journal, Limits, OnFailure, SqliteBook};
+use haft_store::{
+    Book, Instant, Journal, Limits, OnFailure, SqliteBook,
+    blobs::FileBlobs,
+    images::{StoredImages, UndoOptions},
+    results::{ResultLimits, Results},
+};
 
 use crate::{
     cli::Options,
@@ -30,6 +37,8 @@ const MAX_MB: usize = 512;
 pub(crate) struct Store {
     pub(crate) book: Arc<dyn Book>,
     on_failure: OnFailure,
+    /// What calls change, if that is kept.
+    pub(crate) images: Option<StoredImages>,
 }
 
 impl fmt::Debug for Store {
@@ -53,12 +62,55 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
 /// The store, for those who look at what is there.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
     let path = place::state()?.join("journal.db");
-    let on_failure = match settings.journal.on_failure {
-        Some(settings::OnFailure::Refuse) => OnFailure::Refuse,
-        Some(settings::OnFailure::Warn) | None => OnFailure::Warn,
+    let on_failure = on_failure(settings.journal.on_failure).unwrap_or(OnFailure::Warn);
+    let book: Arc<dyn Book> = Arc::new(SqliteBook::at(path, limits(settings), complain));
+    let images = settings.undo.enabled.unwrap_or(true).then(|| images(settings, &book)).transpose()?;
+    Ok(Store { book, on_failure, images })
+}
+
+fn on_failure(set: Option<settings::OnFailure>) -> Option<OnFailure> {
+    set.map(|set| match set {
+        settings::OnFailure::Refuse => OnFailure::Refuse,
+        settings::OnFailure::Warn => OnFailure::Warn,
+    })
+}
+
+/// What calls change, beside the journal.
+fn images(settings: &Settings, book: &Arc<dyn Book>) -> anyhow::Result<StoredImages> {
+    let state = place::state()?;
+    let blobs = FileBlobs::new(state.join("undo/blobs"));
+    // The state may be reached through links; what is walked through is not.
+    let usual = UndoOptions::at(haft_engine::session::locate(&state).unwrap_or(state));
+    let set = settings.undo;
+    let options = UndoOptions {
+        max_file: megabytes(set.max_file_mb).unwrap_or(usual.max_file),
+        max_total: megabytes(set.max_total_mb).unwrap_or(usual.max_total),
+        keep: days(set.keep_days).unwrap_or(usual.keep),
+        on_failure: on_failure(set.on_failure).unwrap_or(usual.on_failure),
+        shell: set.shell.unwrap_or(usual.shell),
+        ignored: set.ignored.unwrap_or(usual.ignored),
+        most_files: set.max_files.map_or(usual.most_files, NonZeroUsize::get),
+        ..usual
     };
-    let book = SqliteBook::at(path, limits(settings), complain);
-    Ok(Store { book: Arc::new(book), on_failure })
+    Ok(StoredImages::new(book.clone(), Arc::new(blobs), options))
+}
+
+/// Where large results go.
+pub(crate) fn results(settings: &Settings) -> anyhow::Result<Results> {
+    let (usual, set) = (ResultLimits::default(), settings.results);
+    let limits = ResultLimits {
+        keep: days(set.keep_days).unwrap_or(usual.keep),
+        most_bytes: megabytes(set.max_mb).unwrap_or(usual.most_bytes),
+    };
+    Ok(Results::at(place::state()?.join("results"), limits))
+}
+
+fn megabytes(set: Option<NonZeroUsize>) -> Option<u64> {
+    set.map(|figure| (figure.get() as u64).saturating_mul(1 << 20))
+}
+
+fn days(set: Option<NonZeroUsize>) -> Option<Duration> {
+    set.map(|figure| Duration::from_secs((figure.get() as u64).saturating_mul(86_400)))
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -74,7 +126,13 @@ fn limits(settings: &Settings) -> Limits {
 impl Store {
     /// An engine that records its calls here.
     pub(crate) fn add(&self, builder: EngineBuilder) -> EngineBuilder {
-        builder.journal(Journal::new(self.book.clone(), complain).on_failure(self.on_failure))
+        let journal = Journal::new(self.book.clone(), complain).on_failure(self.on_failure);
+        match &self.images {
+            Some(images) => {
+                builder.journal(journal.inspector(Arc::new(images.clone()))).images(images.clone())
+            }
+            None => builder.journal(journal),
+        }
     }
 
     /// Waits until what was recorded would outlive this process.

@@ -15,6 +15,7 @@ mod journal; //    the engine's journal, over any book
 mod memory; //     a book for tests
 mod sqlite; //     the book of one machine
 pub mod blobs; //  bytes that do not change, found by what they are
+pub mod results; // large results, and how long they are kept
 pub mod images; // what files were before calls changed them
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};

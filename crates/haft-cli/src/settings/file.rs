@@ -19,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Journal, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Web,
+    Bash, Journal, Level, Limits, Mcp, Note, Results, Sandbox, Secrets, Settings, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -51,6 +51,8 @@ struct InFile {
     web: Web,
     secrets: Secrets,
     journal: Journal,
+    undo: Undo,
+    results: Results,
     mcp: Mcp,
     hooks: WrittenHooks,
 }
@@ -199,6 +201,8 @@ impl<'a> File<'a> {
             web: written.web,
             secrets: written.secrets,
             journal: written.journal,
+            undo: written.undo,
+            results: written.results,
             mcp: written.mcp.saying_something(),
             hooks: hooks.into_iter().collect(),
             ..Settings::default()

@@ -280,14 +280,17 @@ impl Setup {
     }
 
     /// Keeps what a session that was named knows now.
-    pub(crate) fn remember(&self, session: &Session) -> anyhow::Result<()> {
+    ///
+    /// Where that fails, what was done is done, and its result must be shown.
+    pub(crate) fn remember(&self, session: &Session) {
         if let Some(Err(err)) = self.usage.as_ref().map(|usage| usage.keep()) {
             // It only orders what is found: no reason to fail what was done.
             self.talk.detail(|| format!("which tools were called here is not kept: {err}"));
         }
-        match &self.options.session {
-            Some(id) => memory::remember(id, &session.memory()),
-            None => Ok(()),
+        if let Some(id) = &self.options.session
+            && let Err(err) = memory::remember(id, &session.memory())
+        {
+            out::complain(&err.to_string());
         }
     }
 

@@ -5,7 +5,10 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use haft_engine::{
@@ -38,6 +41,8 @@ pub struct Journal {
     /// The last trouble that somebody was told of: once is enough for each.
     told: Mutex<Option<String>>,
     inspector: Option<Arc<dyn Inspector>>,
+    /// Whether something was written. Until then, whoever must not run unrecorded waits, whatever it does.
+    proven: AtomicBool,
 }
 
 /// What becomes of a call that cannot be recorded.
@@ -60,7 +65,8 @@ impl Journal {
     /// A journal in this book. Whoever should know that something could not be written is told by `tell`.
     pub fn new(book: Arc<dyn Book>, tell: impl Fn(&str) + Send + Sync + 'static) -> Journal {
         let on_failure = OnFailure::default();
-        Journal { book, on_failure, tell: Box::new(tell), told: Mutex::default(), inspector: None }
+        let (told, proven) = (Mutex::default(), AtomicBool::new(false));
+        Journal { book, on_failure, tell: Box::new(tell), told, inspector: None, proven }
     }
 
     /// What becomes of a call that cannot be recorded.
@@ -93,7 +99,10 @@ impl Journal {
 
     /// A call that changes nothing may run twice: nobody is asked, and nothing is waited for.
     async fn begin_quietly(&self, claim: Claim) -> Result<Start, BookError> {
-        self.book.append(vec![Entry::Started(Box::new(claim))], Durability::Queued).await?;
+        let is_sure = self.on_failure == OnFailure::Warn || self.proven.load(Ordering::Relaxed);
+        let durability = if is_sure { Durability::Queued } else { Durability::Process };
+        self.book.append(vec![Entry::Started(Box::new(claim))], durability).await?;
+        self.proven.store(true, Ordering::Relaxed);
         Ok(Start::Go)
     }
 

@@ -2,10 +2,10 @@
 
 use haft_store::SessionRow;
 
-use super::log::Clock;
+use super::log::Page;
 use crate::{
     cli::Options,
-    draw::{self, Paint, plain_line},
+    draw::{Paint, fit, plain_line},
     exit::Exit,
     out::Out,
     settings::Settings,
@@ -33,28 +33,49 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let mut out = Out::stdout();
     match options.json {
         true => sessions.iter().try_for_each(|session| out.json(session))?,
-        false => out.text(&table(&sessions, &Clock::here()))?,
+        false => out.text(&table(&sessions, &Page::stdout()))?,
     }
     out.flush()?;
     Ok(Exit::Done)
 }
 
-fn table(sessions: &[SessionRow], clock: &Clock) -> String {
+/// The columns before the last: id, time, and three counts.
+const WIDTHS: [usize; 5] = [36, 11, 6, 7, 5];
+
+fn table(sessions: &[SessionRow], page: &Page) -> String {
     if sessions.is_empty() {
         return "no sessions are recorded\n".to_owned();
     }
+    let room = page.columns.saturating_sub(WIDTHS.iter().sum::<usize>() + WIDTHS.len()).max(10);
+    let line = |cells: [String; 6]| {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(WIDTHS) {
+            line.push_str(&format!("{:<width$} ", fit(cell, width)));
+        }
+        line + &fit_end(&cells[5], room)
+    };
     let row = |session: &SessionRow| {
-        [
+        line([
             plain_line(session.session.to_string()),
-            clock.short(session.last),
+            page.clock.short(session.last),
             session.calls.to_string(),
             session.refused.to_string(),
             session.changed.to_string(),
             plain_line(session.workspace.clone()),
-        ]
+        ])
     };
-    let rows: Vec<[String; 6]> = sessions.iter().map(row).collect();
-    draw::table(["SESSION", "LAST", "CALLS", "REFUSED", "CHANGED", "WORKSPACE"], &rows, Paint::stdout())
+    let heading = line(["SESSION", "LAST", "CALLS", "REFUSED", "FILES", "WORKSPACE"].map(str::to_owned));
+    let rows = sessions.iter().map(row);
+    std::iter::once(page.paint.style(Paint::STRONG, &heading)).chain(rows).map(|line| line + "\n").collect()
+}
+
+/// The end of a path says more than its beginning.
+fn fit_end(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    std::iter::once('…').chain(text.chars().skip(count + 1 - width)).collect()
 }
 
 #[cfg(test)]
@@ -62,22 +83,26 @@ mod tests {
     use haft_store::Instant;
 
     use super::*;
-    use crate::commands::log::noon;
+    use crate::commands::log::plain;
 
     #[test]
     fn sessions_are_lines_that_fit() {
         let session = |id: &str, calls| SessionRow {
             session: id.into(),
             began: Instant(0),
-            last: noon().parse("2026-11-16T09:30:05Z").unwrap(),
-            workspace: "/home/u/project".to_owned(),
+            last: plain().clock.parse("2026-11-16T09:30:05Z").unwrap(),
+            workspace: "/home/somebody/project".to_owned(),
             turns: 2,
             calls,
             refused: 1,
             changed: 3,
         };
         let sessions = [session("work", 12), session("019a8c2e-7f3b-7cc1-9d0a-5b1e2f3a4b5c", 1_234)];
-        insta::assert_snapshot!(table(&sessions, &noon()), @"");
-        assert_eq!(table(&[], &noon()), "no sessions are recorded\n");
+        insta::assert_snapshot!(table(&sessions, &plain()), @r"
+        SESSION                              LAST        CALLS  REFUSED FILES WORKSPACE
+        work                                 09:30:05    12     1       3     …y/project
+        019a8c2e-7f3b-7cc1-9d0a-5b1e2f3a4b5c 09:30:05    1234   1       3     …y/project
+        ");
+        assert_eq!(table(&[], &plain()), "no sessions are recorded\n");
     }
 }

@@ -22,6 +22,7 @@ mod import; //    settings of another tool
 mod servers; //   MCP servers, from settings to calls
 mod pin; //       tools of servers that changed
 mod login; //     tokens for servers
+mod log; //       what happened
 mod lint; //      mistakes, all at once
 mod mcp; //       clients of the protocol
 mod demo; //      the show

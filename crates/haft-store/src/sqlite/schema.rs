@@ -137,7 +137,7 @@ pub(super) fn put_aside(path: &Path, tell: &dyn Fn(&str)) -> Result<(), BookErro
     // One of several that find it damaged does this; for the others it is done.
     let lock = File::create(path.with_extension("lock")).map_err(fail)?;
     lock.lock().map_err(fail)?;
-    if !matches!(open(path), Err(BookError::Corrupt(..))) {
+    if is_whole(path)? {
         return Ok(());
     }
     let aside = free_name(path);
@@ -154,6 +154,20 @@ pub(super) fn put_aside(path: &Path, tell: &dyn Fn(&str)) -> Result<(), BookErro
         aside.display()
     ));
     Ok(())
+}
+
+/// Whether the file can be read from its beginning to its end. It takes its time, and is asked where there is doubt.
+fn is_whole(path: &Path) -> Result<bool, BookError> {
+    let check = |db: Connection| db.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match open(path).map(check) {
+        Ok(Ok(said)) => Ok(said == "ok"),
+        Ok(Err(err)) => match wrong(path, err) {
+            BookError::Corrupt(..) => Ok(false),
+            other => Err(other),
+        },
+        Err(BookError::Corrupt(..)) => Ok(false),
+        Err(other) => Err(other),
+    }
 }
 
 fn free_name(path: &Path) -> PathBuf {

@@ -11,12 +11,12 @@ use haft_engine::session::CallState;
 use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter};
 use serde_json::{Value, json};
 
-pub(crate) use when::Clock;
+pub(crate) use when::Page;
 #[cfg(test)]
-pub(crate) use when::tests::noon;
+pub(crate) use when::tests::plain;
 
 use crate::{
-    cli::Options,
+    cli::{Options, With},
     exit::{Exit, usage},
     out::Out,
     settings::Settings,
@@ -26,7 +26,7 @@ use crate::{
 
 /// What can be typed after `haft log`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,
@@ -40,15 +40,15 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Shows one call: its input, what was decided and why, its result, all that happened to it
-    Show {
-        /// The call's number, or its id
-        call: String,
-    },
+    Show(With<Show>),
     /// Writes calls with all that is known of them as lines of JSON, the earliest first
-    Export {
-        #[command(flatten)]
-        which: Which,
-    },
+    Export(With<Which>),
+}
+
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// The call's number, or its id
+    call: String,
 }
 
 /// Which calls.
@@ -103,15 +103,21 @@ fn states() -> impl TypedValueParser<Value = CallState> {
 }
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
+    let more = match &args.what {
+        None => Options::default(),
+        Some(What::Show(show)) => show.options.clone(),
+        Some(What::Export(export)) => export.options.clone(),
+    };
+    let options = &options.clone().and(more);
     let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
-    let log = Log { options, store: &store, clock: Clock::here() };
+    let log = Log { options, store: &store, page: Page::stdout() };
     let runtime = watch::runtime()?;
     runtime.block_on(async {
         match &args.what {
             None if args.follow => log.follow(&args.which).await,
             None => log.list(&args.which).await,
-            Some(What::Show { call }) => log.show(call).await,
-            Some(What::Export { which }) => log.export(which).await,
+            Some(What::Show(show)) => log.show(&show.args.call).await,
+            Some(What::Export(export)) => log.export(&export.args).await,
         }
     })
 }
@@ -119,7 +125,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
 struct Log<'a> {
     options: &'a Options,
     store: &'a Store,
-    clock: Clock,
+    page: Page,
 }
 
 impl Log<'_> {
@@ -128,7 +134,7 @@ impl Log<'_> {
     }
 
     fn filter(&self, which: &Which) -> anyhow::Result<CallFilter> {
-        let at = |text: &Option<String>| text.as_deref().map(|text| self.clock.parse(text)).transpose();
+        let at = |text: &Option<String>| text.as_deref().map(|text| self.page.clock.parse(text)).transpose();
         Ok(CallFilter {
             session: self.options.session.as_deref().map(Into::into),
             tool: which.tool.clone(),
@@ -153,7 +159,7 @@ impl Log<'_> {
         let mut out = Out::stdout();
         match self.options.json {
             true => calls.iter().try_for_each(|call| out.json(call))?,
-            false => out.text(&table::all(&calls, &self.clock))?,
+            false => out.text(&table::all(&calls, &self.page))?,
         }
         out.flush()?;
         Ok(Exit::Done)
@@ -165,7 +171,7 @@ impl Log<'_> {
         latest.reverse();
         let mut out = Out::stdout();
         if !self.options.json {
-            out.text(&table::heading())?;
+            out.text(&table::heading(&self.page))?;
         }
         (filter.after, filter.most) = (Some(CallNo(0)), PAGE);
         loop {
@@ -173,7 +179,7 @@ impl Log<'_> {
                 filter.after = filter.after.max(Some(call.no));
                 match self.options.json {
                     true => out.json(call)?,
-                    false => out.text(&table::line(call, &self.clock))?,
+                    false => out.text(&table::line(call, &self.page))?,
                 }
             }
             out.flush()?;
@@ -194,7 +200,7 @@ impl Log<'_> {
         let mut out = Out::stdout();
         match self.options.json {
             true => out.json(&whole)?,
-            false => out.lines(&show::one(&call, &whole, &self.clock))?,
+            false => out.lines(&show::one(&call, &whole, &self.page.clock))?,
         }
         out.flush()?;
         Ok(Exit::Done)

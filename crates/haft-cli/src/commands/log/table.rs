@@ -3,39 +3,35 @@
 use haft_engine::session::CallState;
 use haft_store::CallRow;
 
-use super::when::{Clock, time};
-use crate::draw::{Paint, columns, fit, plain_line};
+use super::when::{Page, time};
+use crate::draw::{Paint, fit, plain_line};
 
-/// How wide the table is where nothing says how wide it may be.
-const USUAL: usize = 80;
 /// The columns before the last: number, time, state, tool, how long.
-const WIDTHS: [usize; 5] = [6, 11, 8, 10, 7];
+const WIDTHS: [usize; 5] = [7, 11, 8, 10, 7];
 
-pub(super) fn heading() -> String {
+pub(super) fn heading(page: &Page) -> String {
     let cells = ["CALL", "WHEN", "STATE", "TOOL", "TOOK", "WHAT"].map(str::to_owned);
-    format!("{}\n", Paint::stdout().style(Paint::STRONG, &cut(&cells)))
+    format!("{}\n", page.paint.style(Paint::STRONG, &cut(&cells, page)))
 }
 
-pub(super) fn all(calls: &[CallRow], clock: &Clock) -> String {
-    let lines: String = calls.iter().map(|call| line(call, clock)).collect();
-    if lines.is_empty() { "no calls are recorded that fit\n".to_owned() } else { heading() + &lines }
+pub(super) fn all(calls: &[CallRow], page: &Page) -> String {
+    let lines: String = calls.iter().map(|call| line(call, page)).collect();
+    if lines.is_empty() { "no calls are recorded that fit\n".to_owned() } else { heading(page) + &lines }
 }
 
-pub(super) fn line(call: &CallRow, clock: &Clock) -> String {
+pub(super) fn line(call: &CallRow, page: &Page) -> String {
     let (word, style) = state(call);
     let cells = [
         call.no.0.to_string(),
-        clock.short(call.at),
+        page.clock.short(call.at),
         word.to_owned(),
         plain_line(call.tool.clone()),
         call.duration_us.map(time).unwrap_or_default(),
         plain_line(call.description.clone()),
     ];
-    let paint = Paint::stdout();
-    match style {
-        Some(style) => format!("{}\n", paint.style(style, &cut(&cells))),
-        None => format!("{}\n", cut(&cells)),
-    }
+    let line = cut(&cells, page);
+    let line = style.map_or_else(|| line.clone(), |style| page.paint.style(style, &line));
+    format!("{line}\n")
 }
 
 /// How far a call came, in a word, and how it is shown.
@@ -50,12 +46,12 @@ pub(super) fn state(call: &CallRow) -> (&'static str, Option<anstyle::Style>) {
     }
 }
 
-fn cut(cells: &[String; 6]) -> String {
+fn cut(cells: &[String; 6], page: &Page) -> String {
     let mut line = String::new();
     for (cell, width) in cells.iter().zip(WIDTHS) {
         line.push_str(&format!("{:<width$} ", fit(cell, width)));
     }
-    let room = columns().unwrap_or(USUAL).saturating_sub(WIDTHS.iter().sum::<usize>() + WIDTHS.len()).max(16);
+    let room = page.columns.saturating_sub(WIDTHS.iter().sum::<usize>() + WIDTHS.len()).max(16);
     line.push_str(&fit(&cells[5], room));
     line.trim_end().to_owned()
 }
@@ -65,7 +61,10 @@ pub(super) mod tests {
     use haft_engine::session::{CallKey, Digest};
     use haft_store::{CallNo, PathRow};
 
-    use super::{super::when::tests::noon, *};
+    use super::{
+        super::when::tests::{noon, plain},
+        *,
+    };
 
     pub(in crate::commands::log) fn call(no: i64, tool: &str, state: CallState) -> CallRow {
         let key = CallKey {
@@ -106,7 +105,15 @@ pub(super) mod tests {
             odd,
             call(1_234_567, "Write", CallState::Refused),
         ];
-        insta::assert_snapshot!(all(&calls, &noon()), @"");
-        assert_eq!(all(&[], &noon()), "no calls are recorded that fit\n");
+        insta::assert_snapshot!(all(&calls, &plain()), @r"
+        CALL    WHEN        STATE    TOOL       TOOK    WHAT
+        1       09:30:05    done     Write      12 ms   Write src/main.rs, which is a f…
+        2       09:30:05    runs     Write              Write src/main.rs, which is a f…
+        3       09:30:05    cut off  Edit               Write src/main.rs, which is a f…
+        4       09:30:05    failed   Bash       12 ms   Write src/main.rs, which is a f…
+        5       09:30:05    not made mcp__a_se…         Write src/main.rs, which is a f…
+        1234567 09:30:05    refused  Write              Write src/main.rs, which is a f…
+        ");
+        assert_eq!(all(&[], &plain()), "no calls are recorded that fit\n");
     }
 }

@@ -3,7 +3,10 @@
 use haft_store::Instant;
 use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
 
-use crate::exit::usage;
+use crate::{
+    draw::{Paint, columns},
+    exit::usage,
+};
 
 /// What time it is, and where.
 #[derive(Debug, Clone)]
@@ -53,6 +56,21 @@ impl Clock {
     }
 }
 
+/// What a table is written on.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    pub(crate) clock: Clock,
+    pub(crate) columns: usize,
+    pub(crate) paint: Paint,
+}
+
+impl Page {
+    /// stdout. Eighty columns where nothing says how many there are.
+    pub(crate) fn stdout() -> Page {
+        Page { clock: Clock::here(), columns: columns().unwrap_or(80), paint: Paint::stdout() }
+    }
+}
+
 /// How long something took.
 pub(crate) fn time(us: u64) -> String {
     match us {
@@ -64,12 +82,17 @@ pub(crate) fn time(us: u64) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Noon of a day, at Greenwich.
-    pub(in crate::commands) fn noon() -> Clock {
+    pub(crate) fn noon() -> Clock {
         Clock { now: "2026-11-16T12:00:00Z".parse().unwrap(), zone: TimeZone::UTC }
+    }
+
+    /// The same, on a page of eighty columns without colours.
+    pub(crate) fn plain() -> Page {
+        Page { clock: noon(), columns: 80, paint: Paint::default() }
     }
 
     #[test]

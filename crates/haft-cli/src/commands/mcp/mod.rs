@@ -94,7 +94,11 @@ fn open(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
         setup.talk.detail(|| format!("the server {name} is left out: {why}"));
     }
     let runtime = watch::runtime()?;
-    let served = runtime.block_on(serve(setup, args, options));
+    let served = runtime.block_on(async {
+        let served = serve(setup, args, options).await;
+        setup.settle().await;
+        served
+    });
     // A thread may still wait for the next line of a client that has not gone; nobody waits for the thread.
     runtime.shutdown_background();
     served

@@ -1,6 +1,6 @@
 //! Step 8: what goes back to the model.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use haft_tool::{Change, Fault, Reply};
 
@@ -65,6 +65,19 @@ pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, ran: bool, 
     record(cx, prepared.ticket.as_deref(), manner, ended).await;
 }
 
+/// What a call changes in its session, as it is recorded: state may hold what the result does not show.
+fn told_changes<'a>(cx: &CallCx<'_>, changes: &'a [Change]) -> Cow<'a, [Change]> {
+    let Some(redactor) = cx.session.redactor().filter(|_| !changes.is_empty()) else { return changes.into() };
+    let told = |change: &Change| match change.clone() {
+        Change::State(key, mut value) => {
+            redactor.redact_json(&mut value);
+            Change::State(key, value)
+        }
+        other => other,
+    };
+    changes.iter().map(told).collect()
+}
+
 /// What the journal must know of a call besides its result.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
@@ -78,8 +91,8 @@ pub(crate) const NEVER_RAN: Manner = Manner { ran: false, side_effects: false };
 pub(crate) async fn record(cx: &CallCx<'_>, ticket: Option<&Ticket>, manner: Manner, ended: &mut Ended) {
     if let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), ticket) {
         let Manner { ran, side_effects } = manner;
-        let Ended { result, changes } = &*ended;
-        let ending = Ending { key: &ticket.key, turn: cx.turn, ran, side_effects, result, changes };
+        let (result, changes) = (&*ended.result, told_changes(cx, &ended.changes));
+        let ending = Ending { key: &ticket.key, turn: cx.turn, ran, side_effects, result, changes: &changes };
         let recorded = journal.finished(ending).await;
         cx.came(ticket, if ran { CallState::Finished } else { CallState::Refused });
         if let Err(err) = recorded {

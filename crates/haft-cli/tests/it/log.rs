@@ -1,0 +1,214 @@
+//! The journal, as the command line has it.
+
+use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
+
+use serde_json::{Value, json};
+
+use crate::kit::{Place, Ran};
+
+fn message(calls: &[(&str, &str, Value)]) -> String {
+    let block = |(id, name, input): &(&str, &str, Value)| json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+    json!({ "role": "assistant", "content": calls.iter().map(block).collect::<Vec<_>>() }).to_string()
+}
+
+fn turn(place: &Place, calls: &[(&str, &str, Value)]) -> Ran {
+    let options = ["turn", "--session", "work", "--allow", "Edit(**)", "--allow", "Bash"];
+    place.haft_with(&options, &message(calls))
+}
+
+fn texts(ran: &Ran) -> Vec<String> {
+    let blocks = ran.json()["content"].as_array().cloned().unwrap_or_default();
+    let text = |block: &Value| match &block["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts[0]["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    blocks.iter().map(text).collect()
+}
+
+#[test]
+fn a_turn_that_is_sent_twice_happens_once() {
+    let place = Place::new("-- project/haft.toml\n");
+    let calls = [
+        ("toolu_1", "Bash", json!({ "command": "echo line >> lines.txt; echo done" })),
+        ("toolu_2", "Read", json!({ "file_path": "haft.toml" })),
+    ];
+    let (first, second) = (turn(&place, &calls), turn(&place, &calls));
+    assert_eq!(texts(&first), texts(&second), "{first:?} {second:?}");
+    assert_eq!(fs::read_to_string(place.path("project/lines.txt")).unwrap(), "line\n");
+    let other = [("toolu_1", "Bash", json!({ "command": "echo other >> lines.txt" }))];
+    turn(&place, &other);
+    assert_eq!(fs::read_to_string(place.path("project/lines.txt")).unwrap(), "line\nother\n");
+}
+
+#[test]
+fn calls_of_haft_call_are_new_unless_they_have_an_id() {
+    let place = Place::new("-- project/haft.toml\n");
+    let call = |more: &[&str]| {
+        let words =
+            ["call", "Bash", r#"{"command":"echo x >> lines.txt"}"#, "--session", "work", "--allow", "Bash"];
+        place.haft(&[&words[..], more].concat())
+    };
+    for more in [&[][..], &[], &["--id", "1"], &["--id", "1"]] {
+        assert_eq!(call(more).code, 0);
+    }
+    assert_eq!(fs::read_to_string(place.path("project/lines.txt")).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn what_happened_is_found_again() {
+    let place = Place::new("-- project/haft.toml\n-- project/a.txt\nhello\n");
+    let calls = [
+        ("toolu_1", "Read", json!({ "file_path": "a.txt" })),
+        ("toolu_2", "Write", json!({ "file_path": "b.txt", "content": "x" })),
+        ("toolu_3", "Raed", json!({})),
+    ];
+    turn(&place, &calls);
+    let refused =
+        place.haft(&["call", "Write", r#"{"file_path":"/etc/x","content":""}"#, "--session", "other"]);
+    assert_eq!(refused.code, 3);
+
+    let log = |words: &[&str]| place.haft(&[&["log", "--json"], words].concat());
+    // Calls of a turn run together: which is recorded first is chance.
+    let ids = |words: &[&str]| -> Vec<String> {
+        let rows = log(words).lines();
+        let mut ids: Vec<String> =
+            rows.iter().filter_map(|row| row["call"].as_str().map(str::to_owned)).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&["--session", "work"]), ["toolu_1", "toolu_2", "toolu_3"]);
+    assert_eq!(ids(&["--tool", "Write", "--session", "work"]), ["toolu_2"]);
+    assert_eq!(ids(&["--path", "a.txt"]), ["toolu_1"]);
+    assert_eq!(ids(&["--path", "*.txt", "--session", "work"]), ["toolu_1", "toolu_2"]);
+    assert_eq!(ids(&["--state", "refused", "--session", "work"]), ["toolu_3"]);
+    assert_eq!(log(&["--verdict", "ask"]).lines().len(), 1);
+    assert_eq!(log(&["--since", "1h"]).lines().len(), 4);
+    assert_eq!(log(&["--until", "1h"]).lines().len(), 0);
+    assert_eq!(log(&["--limit", "1"]).lines()[0]["session"], "other");
+
+    let table = place.haft(&["log"]).out;
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(table.contains("not made") && table.contains("refused") && table.contains("done"), "{table}");
+
+    let show = place.haft(&["log", "show", "toolu_2"]).out;
+    for words in
+        ["writes     /", "allow: allow rule `Edit(**)`", "\"content\": \"x\"", "session work, turn 1"]
+    {
+        assert!(show.contains(words), "{words} is not in {show}");
+    }
+    let missing = place.haft(&["log", "show", "nothing"]);
+    assert_eq!((missing.code, missing.err.contains("there is no call `nothing`")), (2, true));
+
+    let exported = place.haft(&["log", "export", "--session", "work"]).lines();
+    let write = exported.iter().find(|call| call["call"] == "toolu_2").unwrap();
+    assert_eq!((exported.len(), &write["events"][0]["kind"]), (3, &json!("decision")));
+    assert_eq!(write["result"]["is_error"], false);
+
+    let sessions = place.haft(&["sessions", "--json"]).lines();
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(
+        (&sessions[1]["session"], &sessions[1]["calls"], &sessions[1]["changed"]),
+        (&json!("work"), &json!(3), &json!(1))
+    );
+    assert!(place.haft(&["sessions"]).out.contains("work"));
+}
+
+#[test]
+fn nothing_is_recorded_where_nobody_wants_it() {
+    let place = Place::new("-- config/haft/haft.toml\njournal.enabled = false\n");
+    place.haft(&["call", "List"]);
+    assert!(!place.path("state/haft/journal.db").exists());
+    let place = Place::new("");
+    place.haft(&["call", "List", "--no-journal"]);
+    place.haft(&["tools"]);
+    assert!(!place.path("state/haft/journal.db").exists());
+    assert_eq!(place.haft(&["log"]).out, "no calls are recorded that fit\n");
+    assert_eq!(place.haft(&["sessions"]).out, "no sessions are recorded\n");
+    place.haft(&["call", "List"]);
+    assert_eq!(
+        fs::metadata(place.path("state/haft/journal.db")).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_said_and_the_settings_decide() {
+    let place = Place::new("-- state/haft/journal.db/stands/in/the/way\n");
+    let call = ["call", "Write", r#"{"file_path":"a.txt","content":"x"}"#, "--allow", "Edit(**)"];
+    let warned = place.haft(&call);
+    assert_eq!(warned.code, 0, "{warned:?}");
+    assert!(warned.err.contains("Calls are made and not recorded"), "{}", warned.err);
+    fs::create_dir_all(place.path("config/haft")).unwrap();
+    fs::write(place.path("config/haft/haft.toml"), "journal.on_failure = \"refuse\"\n").unwrap();
+    let refused = place.haft(&call);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.out.contains("it could not be recorded in the journal"), "{}", refused.out);
+}
+
+#[test]
+fn a_damaged_journal_is_put_aside_and_haft_goes_on() {
+    let place = Place::new(
+        "-- state/haft/journal.db\nthis is no database at all, and long enough to be taken for one\n",
+    );
+    fs::set_permissions(place.path("state/haft/journal.db"), fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = place.haft(&["call", "List"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("is damaged; it was put aside as"), "{}", ran.err);
+    assert_eq!(place.haft(&["log", "--json"]).lines().len(), 1);
+}
+
+#[test]
+fn a_place_that_is_missing_is_said() {
+    let place = Place::new("");
+    for words in [&["log"][..], &["call", "List"]] {
+        let mut command = place.command(words);
+        command.env_remove("HOME").env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+        let ran = Ran::of(&command.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.err.contains("set HOME or XDG_STATE_HOME"), "{}", ran.err);
+    }
+}
+
+/// A disk of its own, which is small. Only where namespaces let anybody mount one.
+#[test]
+fn a_full_disk_is_said_and_nothing_that_was_recorded_is_lost() {
+    let place = Place::new("-- project/haft.toml\n");
+    let haft = env!("CARGO_BIN_EXE_haft");
+    let state = place.path("state");
+    fs::create_dir_all(&state).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=400k none {0} || exit 77
+         mkdir {0}/haft && chmod 700 {0}/haft
+         {haft} call Write '{{\"file_path\":\"a.txt\",\"content\":\"x\"}}' --allow 'Edit(**)' --session work >&2 || exit 1
+         head -c 390k /dev/zero > {0}/filler 2>/dev/null
+         {haft} call Write '{{\"file_path\":\"b.txt\",\"content\":\"x\"}}' --allow 'Edit(**)' --session work --config refuse.toml
+         echo \"code $?\"
+         rm {0}/filler
+         {haft} log --json --session work",
+        state.display()
+    );
+    fs::write(place.path("project/refuse.toml"), "journal.on_failure = \"refuse\"\n").unwrap();
+    let command = place.command(&[]);
+    let environment: Vec<_> =
+        command.get_envs().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).collect();
+    #[expect(clippy::disallowed_methods, reason = "the binary is what is tested")]
+    let mut unshare = std::process::Command::new("unshare");
+    unshare
+        .args(["-rm", "sh", "-c", &script])
+        .current_dir(place.path("project"))
+        .env_clear()
+        .envs(environment);
+    unshare.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let Ok(output) = unshare.output() else { return };
+    let ran = Ran::of(&output);
+    if ran.code == 77 || ran.err.contains("unshare") {
+        return;
+    }
+    assert!(
+        ran.out.contains("could not be recorded in the journal") && ran.out.contains("code 1"),
+        "{ran:?}"
+    );
+    assert!(!place.path("project/b.txt").exists() && place.path("project/a.txt").exists());
+    let kept = ran.out.lines().filter(|line| line.starts_with('{')).count();
+    assert_eq!(kept, 1, "{ran:?}");
+}

@@ -4,18 +4,26 @@
 
 use std::{
     fmt,
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use haft_engine::EngineBuilder;
-use haft_store::{Book, BookError, Instant, Journal, Limits, OnFailure, SqliteBook};
+use haft_store::{
+    Book, BookError, Instant, Journal, Limits, OnFailure, SqliteBook,
+    blobs::FileBlobs,
+    images::{StoredImages, UndoOptions},
+    results::{ResultLimits, Results},
+};
 
 use crate::{
     cli::Options,
     exit::usage,
+    far,
     out::complain,
     place,
     settings::{self, Settings},
@@ -32,6 +40,10 @@ pub(crate) struct Store {
     on_failure: OnFailure,
     /// Where it is, without a password.
     pub(crate) shown: String,
+    /// Whether other machines use it, too.
+    is_far: bool,
+    /// What calls change, if that is kept.
+    pub(crate) images: Option<StoredImages>,
 }
 
 impl fmt::Debug for Store {
@@ -54,60 +66,64 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
 
 /// The store, for those who look at what is there.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
-    let on_failure = match settings.journal.on_failure {
-        Some(settings::OnFailure::Refuse) => OnFailure::Refuse,
-        Some(settings::OnFailure::Warn) | None => OnFailure::Warn,
+    let on_failure = on_failure(settings.journal.on_failure).unwrap_or(OnFailure::Warn);
+    let far = far::book(settings, limits(settings))?;
+    let is_far = far.is_some();
+    let (book, shown) = far.map_or_else(|| near(settings), Ok)?;
+    let images = settings.undo.enabled.unwrap_or(true).then(|| images(settings, &book)).transpose()?;
+    Ok(Store { book, on_failure, shown, is_far, images })
+}
+
+/// The book of this machine.
+fn near(settings: &Settings) -> anyhow::Result<(Arc<dyn Book>, String)> {
+    let path = place::state()?.join("journal.db");
+    let shown = format!("SQLite ({})", path.display());
+    Ok((Arc::new(SqliteBook::at(path, limits(settings), complain)), shown))
+}
+
+fn on_failure(set: Option<settings::OnFailure>) -> Option<OnFailure> {
+    set.map(|set| match set {
+        settings::OnFailure::Refuse => OnFailure::Refuse,
+        settings::OnFailure::Warn => OnFailure::Warn,
+    })
+}
+
+/// What calls change, beside the journal.
+fn images(settings: &Settings, book: &Arc<dyn Book>) -> anyhow::Result<StoredImages> {
+    let state = place::state()?;
+    let blobs = far::blobs(settings, FileBlobs::new(state.join("undo/blobs")))?;
+    // The state may be reached through links; what is walked through is not.
+    let usual = UndoOptions::at(haft_engine::session::locate(&state).unwrap_or(state));
+    let set = settings.undo;
+    let options = UndoOptions {
+        max_file: megabytes(set.max_file_mb).unwrap_or(usual.max_file),
+        max_total: megabytes(set.max_total_mb).unwrap_or(usual.max_total),
+        keep: days(set.keep_days).unwrap_or(usual.keep),
+        on_failure: on_failure(set.on_failure).unwrap_or(usual.on_failure),
+        shell: set.shell.unwrap_or(usual.shell),
+        ignored: set.ignored.unwrap_or(usual.ignored),
+        most_files: set.max_files.map_or(usual.most_files, NonZeroUsize::get),
+        ..usual
     };
-    let (book, shown): (Arc<dyn Book>, String) = match shared(settings)? {
-        Some(address) => postgres(settings, &address)?,
-        None => {
-            let path = place::state()?.join("journal.db");
-            let shown = format!("SQLite ({})", path.display());
-            (Arc::new(SqliteBook::at(path, limits(settings), complain)), shown)
-        }
+    Ok(StoredImages::new(book.clone(), blobs, options))
+}
+
+/// Where large results go.
+pub(crate) fn results(settings: &Settings) -> anyhow::Result<far::Kept> {
+    let (usual, set) = (ResultLimits::default(), settings.results);
+    let limits = ResultLimits {
+        keep: days(set.keep_days).unwrap_or(usual.keep),
+        most_bytes: megabytes(set.max_mb).unwrap_or(usual.most_bytes),
     };
-    Ok(Store { book, on_failure, shown })
+    far::results(settings, Results::at(place::state()?.join("results"), limits))
 }
 
-/// Where an address is that is in no file.
-const ADDRESS: &str = "HAFT_STORE_URL";
-
-/// The address of the server, if calls are recorded on one. What a file says wins over the environment.
-fn shared(settings: &Settings) -> anyhow::Result<Option<String>> {
-    let given = std::env::var(ADDRESS).ok().filter(|address| !address.is_empty());
-    match settings.store.journal.as_deref() {
-        Some("sqlite") => Ok(None),
-        Some("postgres") => match given {
-            Some(address) => Ok(Some(address)),
-            None => Err(usage(format!("store.journal is \"postgres\", and {ADDRESS} does not say where"))),
-        },
-        Some(address) if is_address(address) => Ok(Some(address.to_owned())),
-        // The word may hold a password.
-        Some(_) => Err(usage("store.journal is \"sqlite\", \"postgres\" or an address, postgres://…")),
-        None if given.as_deref().is_some_and(|address| !is_address(address)) => {
-            Err(usage(format!("{ADDRESS} is not an address, postgres://…")))
-        }
-        None => Ok(given),
-    }
+fn megabytes(set: Option<NonZeroUsize>) -> Option<u64> {
+    set.map(|figure| (figure.get() as u64).saturating_mul(1 << 20))
 }
 
-fn is_address(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
-}
-
-#[cfg(feature = "postgres")]
-fn postgres(settings: &Settings, address: &str) -> anyhow::Result<(Arc<dyn Book>, String)> {
-    let lease = settings.store.lease_s.map_or(haft_store::LEASE, |seconds| {
-        std::time::Duration::from_secs(seconds.get() as u64)
-    });
-    let book = haft_store::PostgresBook::at(address, lease, limits(settings)).map_err(usage)?;
-    let shown = book.shown().to_owned();
-    Ok((Arc::new(book), shown))
-}
-
-#[cfg(not(feature = "postgres"))]
-fn postgres(_: &Settings, _: &str) -> anyhow::Result<(Arc<dyn Book>, String)> {
-    Err(usage("this haft was built without PostgreSQL (feature `postgres`)"))
+fn days(set: Option<NonZeroUsize>) -> Option<Duration> {
+    set.map(|figure| Duration::from_secs((figure.get() as u64).saturating_mul(86_400)))
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -123,7 +139,18 @@ fn limits(settings: &Settings) -> Limits {
 impl Store {
     /// An engine that records its calls here.
     pub(crate) fn add(&self, builder: EngineBuilder) -> EngineBuilder {
-        builder.journal(Journal::new(self.book.clone(), complain).on_failure(self.on_failure))
+        let journal = Journal::new(self.book.clone(), complain).on_failure(self.on_failure);
+        match &self.images {
+            Some(images) => {
+                builder.journal(journal.inspector(Arc::new(images.clone()))).images(images.clone())
+            }
+            None => builder.journal(journal),
+        }
+    }
+
+    /// The book, if what sessions know belongs there, too: where others use it.
+    pub(crate) fn shared_book(&self) -> Option<&Arc<dyn Book>> {
+        self.is_far.then_some(&self.book)
     }
 
     /// Whether it can be read.

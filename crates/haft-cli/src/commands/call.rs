@@ -61,7 +61,7 @@ fn show(
     result: &ToolResult,
     decision: Option<&Decision>,
 ) -> anyhow::Result<()> {
-    setup.remember(session)?;
+    setup.remember(session);
     let mut out = Out::stdout();
     if setup.options.json {
         let mut told = wire::result(result);

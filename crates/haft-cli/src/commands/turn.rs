@@ -90,7 +90,7 @@ fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
         });
         let watched = watched.await?;
         setup.settle().await;
-        setup.remember(&session)?;
+        setup.remember(&session);
         // Before servers are ended: some take their time.
         let mut out = Out::stdout();
         out.json(&args.results(dialect, &watched.results))?;
@@ -106,7 +106,7 @@ fn stream(setup: &Setup, args: &Args, input: Input) -> anyhow::Result<Exit> {
     in_runtime(setup.servers.around(async {
         let (watched, dialect) = watch_stream(setup, &session, args, input, &mut out).await?;
         setup.settle().await;
-        setup.remember(&session)?;
+        setup.remember(&session);
         out.json(&last_line(dialect, args.results(dialect, &watched.results), &session))?;
         out.flush()?;
         Ok(watched.exit())

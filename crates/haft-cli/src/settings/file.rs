@@ -19,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Journal, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Store, Web,
+    Bash, Journal, Level, Limits, Mcp, Note, Results, Sandbox, Secrets, Settings, Store, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -52,6 +52,8 @@ struct InFile {
     secrets: Secrets,
     journal: Journal,
     store: Store,
+    undo: Undo,
+    results: Results,
     mcp: Mcp,
     hooks: WrittenHooks,
 }
@@ -201,6 +203,8 @@ impl<'a> File<'a> {
             secrets: written.secrets,
             journal: written.journal,
             store: written.store,
+            undo: written.undo,
+            results: written.results,
             mcp: written.mcp.saying_something(),
             hooks: hooks.into_iter().collect(),
             ..Settings::default()

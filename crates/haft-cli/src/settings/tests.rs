@@ -94,7 +94,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-         models, agents, groups, sandbox, web, secrets, mcp, hooks, limits, tools, read, bash",
+         models, agents, groups, sandbox, web, secrets, journal, mcp, hooks, limits, tools, read, bash",
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(
@@ -219,6 +219,16 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("store.journal", Some("\"postgres://elsewhere/x\""), None),
     ("store.blobs", Some("\"s3://elsewhere/x\""), None),
     ("store.lease_s", Some("1"), None),
+    ("undo.enabled", Some("false"), Some("true")),
+    ("undo.shell", Some("false"), Some("true")),
+    ("undo.ignored", Some("true"), None),
+    ("undo.on_failure", Some("\"warn\""), Some("\"refuse\"")),
+    ("undo.keep_days", Some("1"), None),
+    ("undo.max_file_mb", Some("1"), None),
+    ("undo.max_total_mb", Some("1"), None),
+    ("undo.max_files", Some("1"), None),
+    ("results.keep_days", Some("1"), None),
+    ("results.max_mb", Some("1"), None),
     ("mcp.data_reminder", Some("false"), Some("true")),
     ("mcp.servers.*.command", None, Some("\"x\"")),
     ("mcp.servers.*.args", None, Some("[\"x\"]")),

@@ -14,7 +14,7 @@ use std::{
 use futures::{StreamExt, TryStreamExt};
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart,
-    aws::AmazonS3Builder, memory::InMemory, path::Path, prefix::PrefixStore,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey}, memory::InMemory, path::Path, prefix::PrefixStore,
 };
 use tokio::{
     runtime::{Builder, Runtime},
@@ -62,11 +62,25 @@ pub struct Object {
 
 impl Bucket {
     /// The bucket at `s3://BUCKET/PREFIX`. Who we are and where the server is comes from the environment, as for other
-    /// clients: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`. Nobody is contacted yet.
+    /// clients: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`, and
+    /// `AWS_ALLOW_HTTP` where it has no TLS. Nobody is contacted yet.
     ///
     /// # Errors
     /// The address or what the environment says is no good; the words say which.
     pub fn at(address: &str) -> io::Result<Bucket> {
+        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let variables = variables.filter_map(|(name, value)| Some((name, value.into_string().ok()?)));
+        Bucket::with(address, variables)
+    }
+
+    /// The same with these variables in the place of the environment's.
+    ///
+    /// # Errors
+    /// As [`at`](Bucket::at).
+    pub fn with(
+        address: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> io::Result<Bucket> {
         let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         let rest = address.strip_prefix("s3://").ok_or_else(|| wrong("it does not begin with s3://".into()))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -75,12 +89,22 @@ impl Bucket {
         }
         // The library's HTTP client takes the one that is installed, and there must be one.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let options = ClientOptions::new().with_timeout(REQUEST).with_connect_timeout(CONNECTING);
+        let mut options = ClientOptions::new().with_timeout(REQUEST).with_connect_timeout(CONNECTING);
         let retry =
             RetryConfig { backoff: BackoffConfig::default(), max_retries: 4, retry_timeout: RETRYING };
-        let store = AmazonS3Builder::from_env()
+        let mut builder = AmazonS3Builder::new();
+        for (name, value) in variables {
+            if name == "AWS_ALLOW_HTTP" {
+                options = options.with_allow_http(value == "true" || value == "1");
+            } else if name.starts_with("AWS_")
+                && let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
+            {
+                builder = builder.with_config(key, value);
+            }
+        }
+        let store = builder
             .with_bucket_name(bucket)
-            .with_client_options(allow_plain(options))
+            .with_client_options(options)
             .with_retry(retry)
             .build()
             .map_err(|err| wrong(err.to_string()))?;
@@ -258,12 +282,6 @@ impl Drop for Background {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Only where the environment says so, as for other clients.
-fn allow_plain(options: ClientOptions) -> ClientOptions {
-    let allowed = std::env::var("AWS_ALLOW_HTTP").is_ok_and(|said| said == "true" || said == "1");
-    options.with_allow_http(allowed)
 }
 
 /// The next bytes of a file: less than asked for only at its end.

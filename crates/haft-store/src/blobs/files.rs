@@ -36,7 +36,7 @@ impl FileBlobs {
     }
 
     /// Where a blob is, as it was and compressed.
-    fn paths(&self, hash: &Hash) -> [PathBuf; 2] {
+    pub(super) fn paths(&self, hash: &Hash) -> [PathBuf; 2] {
         let name = hash.to_string();
         let (directory, rest) = name.split_at(2);
         let plain = self.root.join(directory).join(rest);

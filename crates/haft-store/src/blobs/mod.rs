@@ -4,8 +4,18 @@
 //! an object store for several machines) is behind [`Blobs`]. Not here: which bytes are still wanted.
 
 mod files; //   below a directory
+#[cfg(feature = "objects")]
+mod bucket; //  an S3-compatible store
+#[cfg(feature = "objects")]
+mod objects; // in one, and here
 
+#[cfg(feature = "objects")]
+pub(crate) use bucket::staged;
+#[cfg(feature = "objects")]
+pub use bucket::{Bucket, Object};
 pub use files::FileBlobs;
+#[cfg(feature = "objects")]
+pub use objects::ObjectBlobs;
 
 use std::{
     fmt,

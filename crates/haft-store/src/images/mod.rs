@@ -123,12 +123,23 @@ impl StoredImages {
     }
 }
 
+impl StoredImages {
+    /// What a file held, if it is kept and no larger than this.
+    ///
+    /// # Errors
+    /// It is kept and cannot be read.
+    pub fn content(&self, was: &Was, most: u64) -> io::Result<Option<Vec<u8>>> {
+        was.content(&*self.0.blobs, most)
+    }
+}
+
 impl Images for StoredImages {
     fn begin<'a>(&'a self, doer: &'a Doer) -> Box<dyn Album + 'a> {
         Box::new(Keeping::new(&self.0, doer))
     }
 
     fn watch(&self, doer: &Doer, roots: &[PathBuf]) -> io::Result<Box<dyn Watch>> {
+        self.prune_when_due();
         watch::begin(&self.0, doer, roots)
     }
 

@@ -16,7 +16,7 @@ pub(crate) use when::Page;
 pub(crate) use when::tests::plain;
 
 use crate::{
-    cli::Options,
+    cli::{Options, With},
     exit::{Exit, usage},
     out::Out,
     settings::Settings,
@@ -26,7 +26,7 @@ use crate::{
 
 /// What can be typed after `haft log`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,
@@ -40,15 +40,15 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Shows one call: its input, what was decided and why, its result, all that happened to it
-    Show {
-        /// The call's number, or its id
-        call: String,
-    },
+    Show(With<Show>),
     /// Writes calls with all that is known of them as lines of JSON, the earliest first
-    Export {
-        #[command(flatten)]
-        which: Which,
-    },
+    Export(With<Which>),
+}
+
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// The call's number, or its id
+    call: String,
 }
 
 /// Which calls.
@@ -103,6 +103,12 @@ fn states() -> impl TypedValueParser<Value = CallState> {
 }
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
+    let more = match &args.what {
+        None => Options::default(),
+        Some(What::Show(show)) => show.options.clone(),
+        Some(What::Export(export)) => export.options.clone(),
+    };
+    let options = &options.clone().and(more);
     let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
     let log = Log { options, store: &store, page: Page::stdout() };
     let runtime = watch::runtime()?;
@@ -110,8 +116,8 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
         match &args.what {
             None if args.follow => log.follow(&args.which).await,
             None => log.list(&args.which).await,
-            Some(What::Show { call }) => log.show(call).await,
-            Some(What::Export { which }) => log.export(which).await,
+            Some(What::Show(show)) => log.show(&show.args.call).await,
+            Some(What::Export(export)) => log.export(&export.args).await,
         }
     })
 }

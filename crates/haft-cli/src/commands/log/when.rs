@@ -82,16 +82,16 @@ pub(crate) fn time(us: u64) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Noon of a day, at Greenwich.
-    pub(in crate::commands) fn noon() -> Clock {
+    pub(crate) fn noon() -> Clock {
         Clock { now: "2026-11-16T12:00:00Z".parse().unwrap(), zone: TimeZone::UTC }
     }
 
     /// The same, on a page of eighty columns without colours.
-    pub(in crate::commands) fn plain() -> Page {
+    pub(crate) fn plain() -> Page {
         Page { clock: noon(), columns: 80, paint: Paint::default() }
     }
 

@@ -18,9 +18,9 @@ use haft_store::{
 };
 use haft_tool::{Block, BoxFuture, CallId, SessionId};
 
-use crate::{exit::usage, settings::Settings, watch};
 #[cfg(feature = "objects")]
 use crate::out::complain;
+use crate::{exit::usage, settings::Settings, watch};
 
 /// Where an address is that is in no file.
 const ADDRESS: &str = "HAFT_STORE_URL";
@@ -99,7 +99,8 @@ pub(crate) fn remember(book: &Arc<dyn Book>, id: &str, memory: &Memory) -> anyho
 /// Waits for work on a thread of its own: whoever calls may be on one that must not wait.
 fn aside<T: Send>(work: impl Future<Output = T> + Send) -> anyhow::Result<T> {
     let wait = || Ok(watch::runtime()?.block_on(work));
-    std::thread::scope(|scope| scope.spawn(wait).join()).map_err(|_| anyhow::anyhow!("a thread broke down"))?
+    std::thread::scope(|scope| scope.spawn(wait).join())
+        .map_err(|_| anyhow::anyhow!("a thread broke down"))?
 }
 
 /// Blobs here, and in the bucket if there is one.

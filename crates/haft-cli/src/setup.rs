@@ -18,8 +18,7 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
-    far,
-    hooks,
+    far, hooks,
     keep::SettingsFile,
     memory,
     out::{self, Talk},
@@ -296,7 +295,9 @@ impl Setup {
             // It only orders what is found: no reason to fail what was done.
             self.talk.detail(|| format!("which tools were called here is not kept: {err}"));
         }
-        if let Some(Err(err)) = self.options.session.as_ref().map(|id| self.keep_memory(id, &session.memory())) {
+        if let Some(Err(err)) =
+            self.options.session.as_ref().map(|id| self.keep_memory(id, &session.memory()))
+        {
             out::complain(&format!("{err:#}"));
         }
     }

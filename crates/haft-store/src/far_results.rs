@@ -33,11 +33,7 @@ pub struct SharedResults {
 
 impl SharedResults {
     /// What is kept here is kept in the bucket, too. `tell` is told what could not be.
-    pub fn new(
-        near: Results,
-        bucket: Bucket,
-        tell: impl Fn(&str) + Send + Sync + 'static,
-    ) -> SharedResults {
+    pub fn new(near: Results, bucket: Bucket, tell: impl Fn(&str) + Send + Sync + 'static) -> SharedResults {
         SharedResults { near, bucket, tell: Arc::new(tell) }
     }
 

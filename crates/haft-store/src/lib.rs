@@ -23,10 +23,10 @@ mod far_results; // large results that several machines share
 pub mod images; // what files were before calls changed them
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
-pub use journal::{Inspector, Journal, OnFailure};
-pub use memory::MemoryBook;
 #[cfg(feature = "objects")]
 pub use far_results::SharedResults;
+pub use journal::{Inspector, Journal, OnFailure};
+pub use memory::MemoryBook;
 #[cfg(feature = "postgres")]
 pub use postgres::{LEASE, PostgresBook};
 pub use record::{

@@ -55,7 +55,8 @@ pub(crate) struct User {
 impl User {
     /// This user; instead of root, who is refused by some servers, the one of this name or nobody.
     pub(crate) fn but_not_root(name: &str) -> Option<User> {
-        let is_root = fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
+        let is_root =
+            fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
         is_root.then(|| User::named(name).unwrap_or(User { uid: 65_534, gid: 65_534 }))
     }
 

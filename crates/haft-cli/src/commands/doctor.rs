@@ -114,9 +114,11 @@ fn journal(settings: &Settings) -> Condition {
             let words = err.to_string();
             Condition { name, json: json!({ "works": false, "where": null, "problem": words }), words }
         }
-        Ok((shown, Ok(()))) => {
-            Condition { name, words: format!("{shown}: works"), json: json!({ "works": true, "where": shown }) }
-        }
+        Ok((shown, Ok(()))) => Condition {
+            name,
+            words: format!("{shown}: works"),
+            json: json!({ "works": true, "where": shown }),
+        },
         Ok((shown, Err(err))) => {
             let json = json!({ "works": false, "where": shown, "problem": err.to_string() });
             Condition { name, words: format!("{shown}: {err}"), json }

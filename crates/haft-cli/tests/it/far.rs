@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use haft_testkit::Postgres;
+use haft_testkit::{Objects, Postgres};
 use serde_json::{Value, json};
 
 use crate::kit::{Place, Ran};
@@ -186,4 +186,47 @@ fn until(holds: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
     panic!("it never held");
+}
+
+#[test]
+fn what_a_session_has_read_on_one_machine_it_may_change_on_another() {
+    let Some(server) = Postgres::shared() else { return };
+    let address = server.database();
+    let place = Place::new("-- project/a.txt\none\n");
+    let call = |state: &str, tool: &str, input: Value| {
+        let input = input.to_string();
+        let words = ["call", tool, &input, "--session", "shared", "--mode", "accept-edits"];
+        let mut command = place.command(&words);
+        let command = command.env("HAFT_STORE_URL", &address).env("XDG_STATE_HOME", place.path(state));
+        Ran::of(&command.output().unwrap())
+    };
+    let edit = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "two" });
+    let ran = call("here", "Edit", edit.clone());
+    assert_eq!(ran.code, 1, "nobody has read it: {ran:?}");
+    call("here", "Read", json!({ "file_path": "a.txt" })).expect(0, "");
+    call("there", "Edit", edit).expect(0, "");
+    assert_eq!(place.files.text("project/a.txt"), "two\n");
+}
+
+#[test]
+fn a_large_result_that_another_machine_kept_is_read_by_its_path() {
+    let Some(server) = Objects::shared() else { return };
+    server.bucket("haft-far");
+    let place = Place::new("");
+    let settings =
+        b"store.blobs = \"s3://haft-far/test\"\nlimits.result_bytes = 500\nlimits.preview_bytes = 100\n";
+    place.files.write("config/haft/haft.toml", settings);
+    let call = |tool: &str, input: Value| {
+        let input = input.to_string();
+        let mut command = place.command(&["call", tool, &input, "--session", "shared", "--allow", "Bash"]);
+        Ran::of(&command.envs(server.environment()).output().unwrap()).expect(0, "")
+    };
+    call("Bash", json!({ "command": "seq 1 2000" }));
+    let kept = place.path("state/haft/results/shared");
+    let path = fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+    assert!(fs::read_to_string(&path).unwrap().contains("\n2000\n"));
+    // As on a machine that has never seen it.
+    fs::remove_dir_all(&kept).unwrap();
+    let shown = call("Read", json!({ "file_path": path, "offset": 1999, "limit": 2 }));
+    assert!(shown.out.contains("2000"), "{shown:?}");
 }

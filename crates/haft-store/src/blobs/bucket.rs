@@ -14,7 +14,10 @@ use std::{
 use futures::{StreamExt, TryStreamExt};
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart,
-    aws::{AmazonS3Builder, AmazonS3ConfigKey}, memory::InMemory, path::Path, prefix::PrefixStore,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    memory::InMemory,
+    path::Path,
+    prefix::PrefixStore,
 };
 use tokio::{
     runtime::{Builder, Runtime},
@@ -68,7 +71,8 @@ impl Bucket {
     /// # Errors
     /// The address or what the environment says is no good; the words say which.
     pub fn at(address: &str) -> io::Result<Bucket> {
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let variables = variables.filter_map(|(name, value)| Some((name, value.into_string().ok()?)));
         Bucket::with(address, variables)
     }
@@ -77,12 +81,10 @@ impl Bucket {
     ///
     /// # Errors
     /// As [`at`](Bucket::at).
-    pub fn with(
-        address: &str,
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> io::Result<Bucket> {
+    pub fn with(address: &str, variables: impl IntoIterator<Item = (String, String)>) -> io::Result<Bucket> {
         let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
-        let rest = address.strip_prefix("s3://").ok_or_else(|| wrong("it does not begin with s3://".into()))?;
+        let rest =
+            address.strip_prefix("s3://").ok_or_else(|| wrong("it does not begin with s3://".into()))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
             return Err(wrong("it names no bucket".to_owned()));

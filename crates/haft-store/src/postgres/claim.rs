@@ -57,16 +57,21 @@ async fn decide(
 async fn look(client: &Client, mark: Uuid, claim: &Claim, lease: &Lease) -> Result<Option<Claimed>, Error> {
     let hash = write::hash(&claim.key);
     let sql = client.prepare_cached(LOOK).await?;
-    let Some(row) = client.query_opt(&sql, &[&hash, &lease.id, &claim.was_dropped]).await? else { return Ok(None) };
+    let Some(row) = client.query_opt(&sql, &[&hash, &lease.id, &claim.was_dropped]).await? else {
+        return Ok(None);
+    };
     let (state, is_alive): (i16, bool) = (row.get("state"), row.get("alive"));
     let owner = row.get::<_, Option<String>>("owner").map(shown).unwrap_or_default();
     Ok(match state {
-        FINISHED => Some(Claimed::Finished(shown(row.get::<_, Option<String>>("result").unwrap_or_default()))),
+        FINISHED => {
+            Some(Claimed::Finished(shown(row.get::<_, Option<String>>("result").unwrap_or_default())))
+        }
         OPEN if row.get::<_, Option<Uuid>>("claim") == Some(mark) => Some(Claimed::Yours),
         OPEN if is_alive => Some(Claimed::Busy(owner)),
         OPEN => {
             let sql = client.prepare_cached(TAKE).await?;
-            let taken = client.execute(&sql, &[&hash, &lease.id, &lease.owner, &mark, &claim.was_dropped]).await?;
+            let taken =
+                client.execute(&sql, &[&hash, &lease.id, &lease.owner, &mark, &claim.was_dropped]).await?;
             (taken > 0).then_some(Claimed::CutOff)
         }
         _ => None,

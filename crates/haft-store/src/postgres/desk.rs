@@ -8,9 +8,7 @@ use std::{
     io,
     pin::Pin,
     rc::Rc,
-    sync::{
-        Arc, Mutex, PoisonError, mpsc as std_mpsc,
-    },
+    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
     thread,
     time::Duration,
 };

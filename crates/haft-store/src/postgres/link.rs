@@ -96,7 +96,10 @@ impl Link {
     }
 
     /// Asks the server, again if the line broke meanwhile. `work` must be such that twice is once.
-    pub(super) async fn ask<T>(&self, work: impl AsyncFn(&mut Client) -> Result<T, Error>) -> Result<T, Trouble> {
+    pub(super) async fn ask<T>(
+        &self,
+        work: impl AsyncFn(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Trouble> {
         let (start, patience, mut pause) = (Instant::now(), self.patience(), FIRST_PAUSE);
         loop {
             match self.ask_once(&work).await {
@@ -187,8 +190,9 @@ fn is_data(err: &Error) -> bool {
 fn config(address: &str) -> io::Result<Config> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
     // What is wrong is said without the address, which may hold a password.
-    let mut config = Config::from_str(address)
-        .map_err(|err| wrong(format!("the address of the PostgreSQL server cannot be read: {}", words(&err))))?;
+    let mut config = Config::from_str(address).map_err(|err| {
+        wrong(format!("the address of the PostgreSQL server cannot be read: {}", words(&err)))
+    })?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Err(wrong("the address of the PostgreSQL server names no host".to_owned()));
     }
@@ -282,7 +286,9 @@ mod tests {
 
     #[test]
     fn a_wrong_address_is_said_without_its_password() {
-        for address in ["postgres://me:s3cret@[/haft", "postgres://me:s3cret@h/x?sslmode=maybe", "postgres://"] {
+        for address in
+            ["postgres://me:s3cret@[/haft", "postgres://me:s3cret@h/x?sslmode=maybe", "postgres://"]
+        {
             let said = config(address).unwrap_err().to_string();
             assert!(said.starts_with("the address of the PostgreSQL server"), "{said}");
             assert!(!said.contains("s3cret"), "{said}");

@@ -29,9 +29,7 @@ use self::{
     room::{Lease, Room},
 };
 use crate::{
-    book::{
-        Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned,
-    },
+    book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned},
     record::{CallRow, Claim, Entry, EventRow, SessionRow},
 };
 
@@ -179,5 +177,8 @@ fn check(name: &str) -> Result<(), BookError> {
     if name.len() <= LONGEST_NAME {
         return Ok(());
     }
-    Err(BookError::Other(format!("the name of a session or document has {} bytes, and {LONGEST_NAME} is the most", name.len())))
+    Err(BookError::Other(format!(
+        "the name of a session or document has {} bytes, and {LONGEST_NAME} is the most",
+        name.len()
+    )))
 }

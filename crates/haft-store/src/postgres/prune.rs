@@ -73,16 +73,21 @@ async fn larger(link: &Link, most: u64, pruned: &mut Pruned) -> Result<(), BookE
         }
         let session: String = row.get("session");
         loop {
-            let gone = link.ask(async |client| client.execute(ITS_CALLS, &[&session, &AT_ONCE]).await).await?;
+            let gone =
+                link.ask(async |client| client.execute(ITS_CALLS, &[&session, &AT_ONCE]).await).await?;
             pruned.calls += gone;
             if gone == 0 {
                 break;
             }
         }
-        link.ask(async |client| client.execute("DELETE FROM haft_events WHERE session = $1", &[&session]).await)
-            .await?;
-        link.ask(async |client| client.execute("DELETE FROM haft_turns WHERE session = $1", &[&session]).await)
-            .await?;
+        link.ask(async |client| {
+            client.execute("DELETE FROM haft_events WHERE session = $1", &[&session]).await
+        })
+        .await?;
+        link.ask(async |client| {
+            client.execute("DELETE FROM haft_turns WHERE session = $1", &[&session]).await
+        })
+        .await?;
         let sql = "DELETE FROM haft_sessions WHERE session = $1";
         pruned.sessions += link.ask(async |client| client.execute(sql, &[&session]).await).await?;
         whole -= bytes(row);
@@ -126,4 +131,5 @@ const SIZES: &str = "
         SELECT session, sum(150 + pg_column_size(body)) AS bytes FROM haft_events GROUP BY session) e USING (session)
     ORDER BY s.last";
 
-const ITS_CALLS: &str = "DELETE FROM haft_calls WHERE no IN (SELECT no FROM haft_calls WHERE session = $1 LIMIT $2)";
+const ITS_CALLS: &str =
+    "DELETE FROM haft_calls WHERE no IN (SELECT no FROM haft_calls WHERE session = $1 LIMIT $2)";

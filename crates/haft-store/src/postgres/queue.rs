@@ -135,7 +135,8 @@ impl Queue {
     pub(super) fn put_back(&self, batches: Vec<Batch>) -> Vec<Batch> {
         let mut state = self.lock();
         let later = std::mem::take(&mut state.batches);
-        let (awaited, queued): (Vec<Batch>, Vec<Batch>) = batches.into_iter().chain(later).partition(Batch::is_awaited);
+        let (awaited, queued): (Vec<Batch>, Vec<Batch>) =
+            batches.into_iter().chain(later).partition(Batch::is_awaited);
         state.batches = queued.into();
         awaited
     }

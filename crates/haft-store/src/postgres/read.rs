@@ -52,7 +52,8 @@ impl Query {
 }
 
 /// What a row that is open, with nobody there, is found as.
-const STATE: &str = "CASE WHEN c.state = 0 AND NOT coalesce(l.until > clock_timestamp(), false) THEN 3 ELSE c.state END";
+const STATE: &str =
+    "CASE WHEN c.state = 0 AND NOT coalesce(l.until > clock_timestamp(), false) THEN 3 ELSE c.state END";
 
 fn state(number: i32) -> CallState {
     match i16::try_from(number) {
@@ -72,7 +73,11 @@ fn number(state: CallState) -> i32 {
     }
 }
 
-pub(super) async fn past(room: Rc<Room>, session: SessionId, most: usize) -> Result<Vec<PastCall>, BookError> {
+pub(super) async fn past(
+    room: Rc<Room>,
+    session: SessionId,
+    most: usize,
+) -> Result<Vec<PastCall>, BookError> {
     let mut query = Query::new(&format!(
         "SELECT c.session, c.call, c.digest, c.nth, c.turn, {STATE} AS state,
              EXISTS (SELECT FROM haft_turns t WHERE t.session = c.session AND t.turn = c.turn AND t.ended IS NOT NULL)

@@ -52,16 +52,20 @@ fn read(blobs: &dyn Blobs, hash: &Hash) -> Option<Vec<u8>> {
 fn what_one_machine_puts_another_gets() {
     for bucket in buckets("shared") {
         let directory = tempfile::tempdir().unwrap();
-        let machine = |name: &str| {
-            ObjectBlobs::new(FileBlobs::new(directory.path().join(name)), bucket.clone())
-        };
+        let machine =
+            |name: &str| ObjectBlobs::new(FileBlobs::new(directory.path().join(name)), bucket.clone());
         let (one, other) = (machine("one"), machine("other"));
-        let large: Vec<u8> = (0..20_000_000u32).flat_map(|n| (n ^ (n >> 3)).to_le_bytes()).take(20 << 20).collect();
+        let large: Vec<u8> =
+            (0..20_000_000u32).flat_map(|n| (n ^ (n >> 3)).to_le_bytes()).take(20 << 20).collect();
         for bytes in [&b""[..], b"short", "a line\n".repeat(1000).as_bytes(), &large] {
             let blob = one.put(&file(directory.path(), bytes), false).unwrap();
             assert_eq!((blob.hash, blob.len), (Hash::of(bytes), bytes.len() as u64));
             assert!(other.has(&blob.hash).unwrap());
-            assert!(read(&other, &blob.hash).as_deref() == Some(bytes), "{} bytes on {bucket:?}", bytes.len());
+            assert!(
+                read(&other, &blob.hash).as_deref() == Some(bytes),
+                "{} bytes on {bucket:?}",
+                bytes.len()
+            );
         }
         let nothing = Hash::of(b"nobody put this");
         assert!(!other.has(&nothing).unwrap() && read(&other, &nothing).is_none());

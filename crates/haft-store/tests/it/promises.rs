@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::join_all;
 use haft_engine::session::{CallKey, CallState};
 use haft_store::{
-    CallFilter, CallNo, CallRow, Claim, Claimed, Durability, Entry, EventFilter, EventKind, EventRow, Instant,
-    Limits, Outcome, PathRow,
+    CallFilter, CallNo, CallRow, Claim, Claimed, Durability, Entry, EventFilter, EventKind, EventRow,
+    Instant, Limits, Outcome, PathRow,
 };
 use serde_json::json;
 
@@ -196,14 +196,21 @@ async fn one_that_never_ran_says_nothing_of_an_earlier_run(library: &Library) {
     let unknown = self::key("s", "unknown", 3);
     write(&*book, vec![ended(&unknown, "there is no such tool")]).await;
     let row = &book.calls(CallFilter { call: Some("unknown".to_owned()), ..all() }).await.unwrap()[0];
-    assert_eq!((row.state, row.fault.as_deref(), row.duration_us), (CallState::Refused, Some("denied"), None));
+    assert_eq!(
+        (row.state, row.fault.as_deref(), row.duration_us),
+        (CallState::Refused, Some("denied"), None)
+    );
 }
 
 async fn the_same_id_with_another_input_is_another_call(library: &Library) {
     let book = library.open();
     let first = key("s", "call_1", 1);
-    let others =
-        [key("s", "call_1", 2), key("t", "call_1", 1), key("s", "call_2", 1), CallKey { nth: 1, ..first.clone() }];
+    let others = [
+        key("s", "call_1", 2),
+        key("t", "call_1", 1),
+        key("s", "call_2", 1),
+        CallKey { nth: 1, ..first.clone() },
+    ];
     book.claim(claim(&first)).await.unwrap();
     for other in &others {
         assert_eq!(book.claim(claim(other)).await.unwrap(), Claimed::Yours, "{other:?}");
@@ -224,7 +231,11 @@ async fn what_was_begun_quietly_is_finished_quietly(library: &Library) {
 /// Four calls that differ in everything.
 async fn four(book: &dyn haft_store::Book) {
     write(book, vec![turn("s", 1), turn("t", 1)]).await;
-    let each = [("s", "a", "Write", "/w/src/a.rs"), ("s", "b", "Read", "/w/src/b%.rs"), ("t", "c", "Bash", "/w/src_c")];
+    let each = [
+        ("s", "a", "Write", "/w/src/a.rs"),
+        ("s", "b", "Read", "/w/src/b%.rs"),
+        ("t", "c", "Bash", "/w/src_c"),
+    ];
     for (session, call, tool, path) in each {
         let key = key(session, call, 1);
         let paths = vec![PathRow { path: path.to_owned(), writes: tool != "Read" }];
@@ -321,8 +332,11 @@ async fn events_are_found_in_the_order_in_which_they_happened(library: &Library)
     let attempts: Vec<_> =
         book.events(retries).await.unwrap().iter().map(|event| event.body["attempt"].clone()).collect();
     assert_eq!(attempts, [json!(1), json!(2)]);
-    let of_session =
-        EventFilter { session: Some("s".into()), kinds: vec![EventKind::UNRECORDED], ..EventFilter::default() };
+    let of_session = EventFilter {
+        session: Some("s".into()),
+        kinds: vec![EventKind::UNRECORDED],
+        ..EventFilter::default()
+    };
     assert_eq!(book.events(of_session).await.unwrap().len(), 1);
 }
 
@@ -354,7 +368,9 @@ async fn sessions_are_counted_and_the_latest_comes_first(library: &Library) {
     let sessions = book.sessions(10).await.unwrap();
     let told: Vec<_> = sessions
         .iter()
-        .map(|row| (row.session.as_str(), row.turns, row.calls, row.refused, row.changed, row.workspace.as_str()))
+        .map(|row| {
+            (row.session.as_str(), row.turns, row.calls, row.refused, row.changed, row.workspace.as_str())
+        })
         .collect();
     assert_eq!(told, [("t", 2, 2, 1, 1, "/w"), ("s", 1, 2, 0, 1, "/w")]);
     assert!(sessions.iter().all(|row| row.began < row.last));
@@ -396,7 +412,8 @@ async fn what_is_old_is_forgotten_and_what_runs_stays(library: &Library) {
 async fn every_text_comes_back_as_it_was(library: &Library) {
     let book = library.open();
     let long = "x/é".repeat(1500);
-    for (n, odd) in ["", "a\0b", "\u{e000}0", "ünï 💥\n\t\"'\\%_", "$1 {} ?", &long].into_iter().enumerate() {
+    for (n, odd) in ["", "a\0b", "\u{e000}0", "ünï 💥\n\t\"'\\%_", "$1 {} ?", &long].into_iter().enumerate()
+    {
         let key = key("s", odd, n as u8);
         let paths = vec![PathRow { path: format!("/p/{odd}"), writes: true }];
         let text = || odd.to_owned();
@@ -432,7 +449,10 @@ async fn many_who_claim_at_once_get_each_call_once(library: &Library) {
         *got.entry(n).or_insert(0) += u32::from(is_ours);
     }
     assert_eq!(got, (0..25).map(|n| (n, 1)).collect());
-    assert_eq!(hands[0].calls(CallFilter { state: Some(CallState::Finished), ..all() }).await.unwrap().len(), 25);
+    assert_eq!(
+        hands[0].calls(CallFilter { state: Some(CallState::Finished), ..all() }).await.unwrap().len(),
+        25
+    );
 }
 
 async fn what_is_queued_is_there_for_the_next_who_asks(library: &Library) {

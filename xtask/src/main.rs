@@ -8,6 +8,7 @@ mod corpora; //    does haft judge rightly what it must never judge wrongly?
 mod touches; //    do commands touch what was foreseen, and nothing else?
 mod fuzz; //       strangers' bytes against what reads them
 mod kill; //       is every file whole if haft is killed at any moment?
+mod far; //        do many processes that share a session make each call once?
 mod soak; //       does every call get one true answer while servers die?
 mod bench; //      is haft as quick as its budgets say?
 mod kit; //        suites, servers and clients of others to be tried with
@@ -32,6 +33,7 @@ The chores of haft.
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
+  cargo xtask far [--size PROCESSESxCALLS]               many processes make the same calls, on a server and on a file, 10x200
   cargo xtask soak [--release] [--seconds N]             kills MCP servers behind haft while they are called, 10 minutes
   cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, sandbox, gateway, all
   cargo xtask kit [--peers]                              installs the MCP suite, servers and clients to be tried with
@@ -60,6 +62,7 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["touches", options @ ..] => touches::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["kill", options @ ..] => kill::run(options),
+        ["far", options @ ..] => far::run(options),
         ["soak", options @ ..] => soak::run(options),
         // What soak puts behind haft.
         ["soak-server", name, root] => soak::serve(name, root),

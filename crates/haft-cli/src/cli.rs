@@ -13,7 +13,7 @@ use haft_engine::policy::Mode;
 
 use crate::commands::{
     call, completions, demo, doctor, explain, lint, log, login, mcp, pin, redact, sandbox, search, sessions,
-    tools, trust, turn,
+    tools, trust, turn, undo,
 };
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Log(With<log::Args>),
     /// Lists the sessions in which they were made
     Sessions(With<sessions::Args>),
+    /// Takes back what calls changed in files, or makes it again
+    Undo(With<undo::Args>),
     /// Says what works here
     Doctor(With<doctor::Args>),
     /// Writes the completion script of a shell

@@ -18,6 +18,7 @@ mod pins; //      what tools of servers said when they were first permitted
 mod usage; //     which tools were called in this workspace
 mod telemetry; // what operators see
 mod store; //     what happened, kept
+mod far; //       what is kept past this machine
 mod setup; //     from all of these to an engine and a session
 mod ask; //       the person at the terminal: what is shown, what an answer is
 mod form; //      what a server wants to know of that person

@@ -5,12 +5,12 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
     policy::{Asker, ByEffects, Mode, Origin, Rules, Written},
-    result::FileStore,
     session::Memory,
 };
 use haft_mcp::{auth::Authorizer, server::Elicitor};
 use haft_redact::Redactor;
 use haft_shell::sandbox::{Confinement, Level};
+use haft_store::Book;
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
-    hooks,
+    far, hooks,
     keep::SettingsFile,
     memory,
     out::{self, Talk},
@@ -240,8 +240,8 @@ impl Setup {
         }
     }
 
-    fn results(&self) -> anyhow::Result<FileStore> {
-        Ok(FileStore::new(place::state()?.join("results")))
+    fn results(&self) -> anyhow::Result<far::Kept> {
+        store::results(&self.settings)
     }
 
     fn apply_limits(&self, figures: &mut haft_engine::Settings) {
@@ -281,10 +281,16 @@ impl Setup {
 
     /// What a session that was named knows from before. Nobody comes back to one that was not.
     fn recall(&self) -> anyhow::Result<Memory> {
-        match &self.options.session {
-            Some(id) => memory::recall(id),
-            None => Ok(Memory::default()),
+        let Some(id) = &self.options.session else { return Ok(Memory::default()) };
+        if let Ok(results) = self.results() {
+            results.fetch(id);
         }
+        let Some(book) = self.shared_book() else { return memory::recall(id) };
+        // A session that knows nothing has to read again what it wants to change: no reason to do nothing.
+        Ok(far::recall(book, id).unwrap_or_else(|err| {
+            out::complain(&format!("{err}; the session begins as if it knew nothing"));
+            Memory::default()
+        }))
     }
 
     /// Waits until what was recorded would outlive this process: a result that is shown can be looked up.
@@ -292,6 +298,8 @@ impl Setup {
         if let Some(store) = &self.store {
             store.flush().await;
         }
+        // The last results are on their way to the others; where there are none, this is nothing.
+        let _ = tokio::task::spawn_blocking(far::settle).await;
     }
 
     /// Keeps what a session that was named knows now.
@@ -302,11 +310,23 @@ impl Setup {
             // It only orders what is found: no reason to fail what was done.
             self.talk.detail(|| format!("which tools were called here is not kept: {err}"));
         }
-        if let Some(id) = &self.options.session
-            && let Err(err) = memory::remember(id, &session.memory())
+        if let Some(Err(err)) =
+            self.options.session.as_ref().map(|id| self.keep_memory(id, &session.memory()))
         {
-            out::complain(&err.to_string());
+            out::complain(&format!("{err:#}"));
         }
+    }
+
+    fn keep_memory(&self, id: &str, memory: &Memory) -> anyhow::Result<()> {
+        match self.shared_book() {
+            Some(book) => far::remember(book, id, memory),
+            None => memory::remember(id, memory),
+        }
+    }
+
+    /// Where what sessions know is kept for other machines.
+    fn shared_book(&self) -> Option<&Arc<dyn Book>> {
+        self.store.as_ref().and_then(Store::shared_book)
     }
 
     /// How that session begins.

@@ -5,15 +5,23 @@
 use std::{
     collections::BTreeSet,
     fmt,
+    num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use haft_engine::EngineBuilder;
-use haft_store::{Book, Instant, Journal, Limits, OnFailure, SqliteBook};
+use haft_store::{
+    Book, BookError, Instant, Journal, Limits, OnFailure, SqliteBook,
+    blobs::FileBlobs,
+    images::{StoredImages, UndoOptions},
+    results::{ResultLimits, Results},
+};
 
 use crate::{
     cli::Options,
     exit::usage,
+    far,
     out::complain,
     place,
     settings::{self, Settings},
@@ -28,6 +36,12 @@ const MAX_MB: usize = 512;
 pub(crate) struct Store {
     pub(crate) book: Arc<dyn Book>,
     on_failure: OnFailure,
+    /// Where it is, without a password.
+    pub(crate) shown: String,
+    /// Whether other machines use it, too.
+    is_far: bool,
+    /// What calls change, if that is kept.
+    pub(crate) images: Option<StoredImages>,
     tell: Tell,
 }
 
@@ -54,15 +68,65 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
 
 /// The store, for those who look at what is there.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
-    let path = place::state()?.join("journal.db");
-    let on_failure = match settings.journal.on_failure {
-        Some(settings::OnFailure::Refuse) => OnFailure::Refuse,
-        Some(settings::OnFailure::Warn) | None => OnFailure::Warn,
-    };
+    let on_failure = on_failure(settings.journal.on_failure).unwrap_or(OnFailure::Warn);
+    let far = far::book(settings, limits(settings))?;
+    let is_far = far.is_some();
     let tell = once_each();
-    let telling = tell.clone();
-    let book = SqliteBook::at(path, limits(settings), move |words| telling(words));
-    Ok(Store { book: Arc::new(book), on_failure, tell })
+    let (book, shown) = far.map_or_else(|| near(settings, tell.clone()), Ok)?;
+    let images = settings.undo.enabled.unwrap_or(true).then(|| images(settings, &book)).transpose()?;
+    Ok(Store { book, on_failure, shown, is_far, images, tell })
+}
+
+/// The book of this machine.
+fn near(settings: &Settings, tell: Tell) -> anyhow::Result<(Arc<dyn Book>, String)> {
+    let path = place::state()?.join("journal.db");
+    let shown = format!("SQLite ({})", path.display());
+    Ok((Arc::new(SqliteBook::at(path, limits(settings), move |words| tell(words))), shown))
+}
+
+fn on_failure(set: Option<settings::OnFailure>) -> Option<OnFailure> {
+    set.map(|set| match set {
+        settings::OnFailure::Refuse => OnFailure::Refuse,
+        settings::OnFailure::Warn => OnFailure::Warn,
+    })
+}
+
+/// What calls change, beside the journal.
+fn images(settings: &Settings, book: &Arc<dyn Book>) -> anyhow::Result<StoredImages> {
+    let state = place::state()?;
+    let blobs = far::blobs(settings, FileBlobs::new(state.join("undo/blobs")))?;
+    // The state may be reached through links; what is walked through is not.
+    let usual = UndoOptions::at(haft_engine::session::locate(&state).unwrap_or(state));
+    let set = settings.undo;
+    let options = UndoOptions {
+        max_file: megabytes(set.max_file_mb).unwrap_or(usual.max_file),
+        max_total: megabytes(set.max_total_mb).unwrap_or(usual.max_total),
+        keep: days(set.keep_days).unwrap_or(usual.keep),
+        on_failure: on_failure(set.on_failure).unwrap_or(usual.on_failure),
+        shell: set.shell.unwrap_or(usual.shell),
+        ignored: set.ignored.unwrap_or(usual.ignored),
+        most_files: set.max_files.map_or(usual.most_files, NonZeroUsize::get),
+        ..usual
+    };
+    Ok(StoredImages::new(book.clone(), blobs, options))
+}
+
+/// Where large results go.
+pub(crate) fn results(settings: &Settings) -> anyhow::Result<far::Kept> {
+    let (usual, set) = (ResultLimits::default(), settings.results);
+    let limits = ResultLimits {
+        keep: days(set.keep_days).unwrap_or(usual.keep),
+        most_bytes: megabytes(set.max_mb).unwrap_or(usual.most_bytes),
+    };
+    far::results(settings, Results::at(place::state()?.join("results"), limits))
+}
+
+fn megabytes(set: Option<NonZeroUsize>) -> Option<u64> {
+    set.map(|figure| (figure.get() as u64).saturating_mul(1 << 20))
+}
+
+fn days(set: Option<NonZeroUsize>) -> Option<Duration> {
+    set.map(|figure| Duration::from_secs((figure.get() as u64).saturating_mul(86_400)))
 }
 
 /// A trouble meets many: each first sentence is said once.
@@ -90,8 +154,23 @@ impl Store {
     /// An engine that records its calls here.
     pub(crate) fn add(&self, builder: EngineBuilder) -> EngineBuilder {
         let tell = self.tell.clone();
-        let journal = Journal::new(self.book.clone(), move |words| tell(words));
-        builder.journal(journal.on_failure(self.on_failure))
+        let journal = Journal::new(self.book.clone(), move |words| tell(words)).on_failure(self.on_failure);
+        match &self.images {
+            Some(images) => {
+                builder.journal(journal.inspector(Arc::new(images.clone()))).images(images.clone())
+            }
+            None => builder.journal(journal),
+        }
+    }
+
+    /// The book, if what sessions know belongs there, too: where others use it.
+    pub(crate) fn shared_book(&self) -> Option<&Arc<dyn Book>> {
+        self.is_far.then_some(&self.book)
+    }
+
+    /// Whether it can be read.
+    pub(crate) async fn greet(&self) -> Result<(), BookError> {
+        self.book.sessions(1).await.map(drop)
     }
 
     /// Waits until what was recorded would outlive this process.

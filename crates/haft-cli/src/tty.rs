@@ -6,7 +6,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, ErrorKind, Read, Write},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     sync::Arc,
 };
@@ -106,6 +106,26 @@ fn unless_busy(done: io::Result<usize>) -> io::Result<usize> {
     match done {
         Err(err) if err.kind() == ErrorKind::WouldBlock => Ok(0),
         done => done,
+    }
+}
+
+/// Asks for a yes or a no, and waits. For commands that do nothing else meanwhile.
+pub(crate) fn says_yes(question: &str) -> io::Result<bool> {
+    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    let mut lines = BufReader::new(terminal.try_clone()?);
+    // What was typed before the question is no answer to it.
+    rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
+    loop {
+        write!(terminal, "{question} [y]es, [n]o: ")?;
+        let mut line = String::new();
+        if lines.read_line(&mut line)? == 0 {
+            return Ok(false);
+        }
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => {}
+        }
     }
 }
 

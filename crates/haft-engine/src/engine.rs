@@ -20,7 +20,7 @@ use crate::{
         Toolsets,
     },
     result::{Budget, FileStore, ResultStore},
-    session::{Journal, Ledger, Session, SessionError, SessionOptions},
+    session::{Images, Journal, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Observer, Retry},
 };
 
@@ -40,6 +40,7 @@ struct Inner {
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     observers: Vec<Arc<dyn Observer>>,
+    images: Option<Arc<dyn Images>>,
     results: Arc<dyn ResultStore>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
@@ -128,6 +129,7 @@ impl Engine {
             hooks: Vec::new(),
             journal: None,
             observers: Vec::new(),
+            images: None,
             results: None,
             redactor: None,
             ledger: Ledger::default(),
@@ -183,6 +185,10 @@ impl Engine {
 
     pub(crate) fn observers(&self) -> &[Arc<dyn Observer>] {
         &self.0.observers
+    }
+
+    pub(crate) fn images(&self) -> Option<&Arc<dyn Images>> {
+        self.0.images.as_ref()
     }
 
     pub(crate) fn results(&self) -> &dyn ResultStore {
@@ -273,6 +279,7 @@ pub struct EngineBuilder {
     hooks: Vec<Arc<dyn Hook>>,
     journal: Option<Arc<dyn Journal>>,
     observers: Vec<Arc<dyn Observer>>,
+    images: Option<Arc<dyn Images>>,
     results: Option<Arc<dyn ResultStore>>,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
@@ -369,6 +376,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Who keeps what calls change, so that it can be taken back. Without one, nobody does.
+    pub fn images(mut self, images: impl Images + 'static) -> EngineBuilder {
+        self.images = Some(Arc::new(images));
+        self
+    }
+
     /// Where large results are kept. Without one, in a directory below the system's temporary one.
     pub fn results(mut self, results: impl ResultStore + 'static) -> EngineBuilder {
         self.results = Some(Arc::new(results));
@@ -434,6 +447,7 @@ impl EngineBuilder {
             hooks: self.hooks,
             journal: self.journal,
             observers: self.observers,
+            images: self.images,
             results,
             redactor: self.redactor,
             ledger: self.ledger,

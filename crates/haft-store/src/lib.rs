@@ -14,10 +14,21 @@ mod book; //       what a backend must do
 mod journal; //    the engine's journal, over any book
 mod memory; //     a book for tests
 mod sqlite; //     the book of one machine
+#[cfg(feature = "postgres")]
+mod postgres; //   the book of several machines
+pub mod blobs; //  bytes that do not change, found by what they are
+pub mod results; // large results, and how long they are kept
+#[cfg(feature = "objects")]
+mod far_results; // large results that several machines share
+pub mod images; // what files were before calls changed them
 
 pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
+#[cfg(feature = "objects")]
+pub use far_results::SharedResults;
 pub use journal::{Inspector, Journal, OnFailure};
 pub use memory::MemoryBook;
+#[cfg(feature = "postgres")]
+pub use postgres::{LEASE, PostgresBook};
 pub use record::{
     CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow, Turn,
 };

@@ -5,11 +5,17 @@
 
 // Test code may say `expect`: a failure here is a failure of the test.
 #![allow(clippy::unwrap_used)]
+#![expect(clippy::disallowed_methods, reason = "servers for tests are programs of others")]
 
 mod workspace; // files written as text
 mod run; //       one tool, through the whole pipeline
 mod tools; //     tools that sleep, fail, panic, grow
+mod service; //   servers of others, gone with the test
+mod postgres; //  PostgreSQL
+mod objects; //   an S3-compatible object store
 
+pub use objects::Objects;
+pub use postgres::Postgres;
 pub use run::{Outcome, engine, run, session};
 pub use tools::{Probe, panicking, sized, sleeping};
 pub use workspace::Workspace;

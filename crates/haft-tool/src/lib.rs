@@ -75,4 +75,4 @@ pub use spec::{Availability, CostTier, Interrupt, Limit, Load, Spec};
 pub use task::{Task, TaskNews, TaskState, Tasks};
 pub use tool::Tool;
 pub use view::{Moment, View};
-pub use walk::{Flow, Found, Kind, Visitor, Walk, Walked};
+pub use walk::{Details, Flow, Found, Kind, Visitor, Walk, Walked};

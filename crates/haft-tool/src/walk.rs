@@ -51,10 +51,26 @@ pub trait Found {
     fn open(&self) -> io::Result<(File, u64)>;
 
     /// Its size, when it was changed, and which one it is.
-    fn stamp(&self) -> io::Result<Stamp>;
+    fn stamp(&self) -> io::Result<Stamp> {
+        Ok(self.details()?.stamp)
+    }
+
+    /// All that can be told of it without opening it.
+    fn details(&self) -> io::Result<Details>;
 
     /// What a link points to, as it is written in it.
     fn target(&self) -> io::Result<PathBuf>;
+}
+
+/// What can be told of something without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Details {
+    /// Its size, when it was changed, and which one it is.
+    pub stamp: Stamp,
+    /// When anything about it was changed, its name and permissions included, in nanoseconds since 1970.
+    pub changed_ns: i64,
+    /// Its permissions.
+    pub mode: u32,
 }
 
 /// What something is, if it is a link: a link.

@@ -16,8 +16,8 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
     // The tools are for its tests.
     ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
-    // The redactor is for its tests.
-    ("haft-store", &["haft-tool", "haft-schema", "haft-redact", "haft-engine"]),
+    // The redactor and the tools are for its tests.
+    ("haft-store", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
     ("haft-otel", &["haft-tool", "haft-redact", "haft-engine", "haft-mcp"]),

@@ -16,7 +16,9 @@ use crate::{
     place::{self, Place},
     servers::Servers,
     settings::{McpServer, Settings},
+    store,
     trust::{self, Brought, revealed_line},
+    watch,
 };
 
 /// What can be typed after `haft doctor`.
@@ -31,6 +33,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let documents = if counts { brought.documents()? } else { Vec::new() };
     let settings = Settings::read(options.config.as_deref(), &documents)?;
     let (hooks, servers) = (hooks::config(&settings.hooks), conditions(&settings, &brought, counts, &place));
+    let journal = journal(&settings);
     let mut out = Out::stdout();
     if options.json {
         let sandbox = json!({
@@ -44,11 +47,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
         let trust = brought.standing.word();
         let servers = servers.map(|all| all.into_iter().map(|server| server.json).collect::<Vec<_>>()).ok();
         let hooks = hooks::listed(&hooks);
-        out.json(&json!({ "sandbox": sandbox, "trust": trust, "counts": counts, "servers": servers, "hooks": hooks }))?;
+        out.json(&json!({ "sandbox": sandbox, "trust": trust, "counts": counts, "servers": servers, "hooks": hooks, "journal": journal.json }))?;
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
         out.lines(&format!("trust    {}", standing(&brought, counts)))?;
+        out.lines(&format!("journal  {}", revealed_line(&journal.words)))?;
         out.text(&server_lines(servers))?;
         for line in hooks::lines(&hooks) {
             out.lines(&format!("hook     {line}"))?;
@@ -96,6 +100,30 @@ fn conditions(
     all.extend(out.chain(unheard));
     all.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(all)
+}
+
+/// Where calls are recorded, and whether that can be read.
+fn journal(settings: &Settings) -> Condition {
+    let name = "journal".to_owned();
+    let greeted = store::open(settings).and_then(|store| {
+        let answer = watch::runtime()?.block_on(store.greet());
+        Ok((store.shown, answer))
+    });
+    match greeted {
+        Err(err) => {
+            let words = err.to_string();
+            Condition { name, json: json!({ "works": false, "where": null, "problem": words }), words }
+        }
+        Ok((shown, Ok(()))) => Condition {
+            name,
+            words: format!("{shown}: works"),
+            json: json!({ "works": true, "where": shown }),
+        },
+        Ok((shown, Err(err))) => {
+            let json = json!({ "works": false, "where": shown, "problem": err.to_string() });
+            Condition { name, words: format!("{shown}: {err}"), json }
+        }
+    }
 }
 
 fn absent(name: &str, why: &str) -> Condition {

@@ -15,6 +15,7 @@ pub(crate) mod sandbox;
 pub(crate) mod mcp;
 pub(crate) mod log;
 pub(crate) mod sessions;
+pub(crate) mod undo;
 pub(crate) mod doctor;
 pub(crate) mod completions;
 
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Mcp(command) => mcp::run(cli.options.clone().and(command.options), &command.args),
         Command::Log(command) => log::run(&cli.options.clone().and(command.options), &command.args),
         Command::Sessions(command) => sessions::run(&cli.options.clone().and(command.options), &command.args),
+        Command::Undo(command) => undo::run(&cli.options.clone().and(command.options), &command.args),
         Command::Doctor(command) => doctor::run(&cli.options.clone().and(command.options)),
         Command::Completions(command) => completions::run(&command),
     }

@@ -1,11 +1,5 @@
 //! `haft trust`: what a workspace's own settings would do, and whether they may.
 
-use std::{
-    fs::OpenOptions,
-    io::{self, BufRead, BufReader, Write},
-};
-
-use rustix::termios::QueueSelector;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,6 +11,7 @@ use crate::{
     out::{self, Out},
     place::Place,
     trust::{self, Brought, Outline, Standing, import},
+    tty,
 };
 
 /// What can be typed after `haft trust`.
@@ -226,24 +221,5 @@ fn confirmed(options: &Options) -> bool {
         out::complain("nobody is there to be asked; say --yes if you trust it");
         return false;
     }
-    converse().unwrap_or(false)
-}
-
-fn converse() -> io::Result<bool> {
-    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    let mut lines = BufReader::new(terminal.try_clone()?);
-    // What was typed before the question is no answer to it.
-    rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
-    loop {
-        terminal.write_all(b"Trust it? [y]es, [n]o: ")?;
-        let mut line = String::new();
-        if lines.read_line(&mut line)? == 0 {
-            return Ok(false);
-        }
-        match line.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => return Ok(true),
-            "n" | "no" => return Ok(false),
-            _ => {}
-        }
-    }
+    tty::says_yes("Trust it?").unwrap_or(false)
 }

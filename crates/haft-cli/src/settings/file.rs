@@ -19,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Journal, Level, Limits, Mcp, Note, Sandbox, Secrets, Settings, Web,
+    Bash, Journal, Level, Limits, Mcp, Note, Results, Sandbox, Secrets, Settings, Store, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -51,6 +51,9 @@ struct InFile {
     web: Web,
     secrets: Secrets,
     journal: Journal,
+    store: Store,
+    undo: Undo,
+    results: Results,
     mcp: Mcp,
     hooks: WrittenHooks,
 }
@@ -199,6 +202,9 @@ impl<'a> File<'a> {
             web: written.web,
             secrets: written.secrets,
             journal: written.journal,
+            store: written.store,
+            undo: written.undo,
+            results: written.results,
             mcp: written.mcp.saying_something(),
             hooks: hooks.into_iter().collect(),
             ..Settings::default()

@@ -45,6 +45,7 @@ const LAYER: &str =
     "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
 const REACH: &str = "a workspace does not widen what processes may touch";
 const SHOWN: &str = "a workspace does not choose what may be shown";
+const PLACE: &str = "where what you do is kept is yours to say";
 const RECORD: &str = "how long what happened is kept is yours to say";
 const MANAGED: &str = "it belongs to the managed settings";
 
@@ -84,6 +85,19 @@ pub(super) const KEYS: &[Key] = &[
     key("journal.on_failure", Word("refuse")),
     key("journal.keep_days", Never(RECORD)),
     key("journal.max_mb", Never(RECORD)),
+    key("store.journal", Never(PLACE)),
+    key("store.blobs", Never(PLACE)),
+    key("store.lease_s", Never(PLACE)),
+    key("undo.enabled", Only(true)),
+    key("undo.shell", Only(true)),
+    key("undo.ignored", Never(RECORD)),
+    key("undo.on_failure", Word("refuse")),
+    key("undo.keep_days", Never(RECORD)),
+    key("undo.max_file_mb", Never(RECORD)),
+    key("undo.max_total_mb", Never(RECORD)),
+    key("undo.max_files", Never(RECORD)),
+    key("results.keep_days", Never(RECORD)),
+    key("results.max_mb", Never(RECORD)),
     // `haft trust` shows how every server of a workspace is reached.
     key("mcp.data_reminder", Only(true)),
     key("mcp.servers.*.command", NewServer),

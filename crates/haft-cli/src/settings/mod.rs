@@ -48,6 +48,9 @@ pub(crate) struct Settings {
     pub(crate) web: Web,
     pub(crate) secrets: Secrets,
     pub(crate) journal: Journal,
+    pub(crate) store: Store,
+    pub(crate) undo: Undo,
+    pub(crate) results: Results,
     pub(crate) mcp: Mcp,
     /// The tables `[hooks]` as they are written, in the order of the levels.
     pub(crate) hooks: Vec<serde_json::Value>,
@@ -155,6 +158,28 @@ pub(crate) struct Journal {
     pub(crate) max_mb: Option<NonZeroUsize>,
 }
 
+/// Where `[store]` says that it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Store {
+    /// `sqlite`, `postgres`, or an address.
+    pub(crate) journal: Option<String>,
+    /// `files`, or an address.
+    pub(crate) blobs: Option<String>,
+    /// Seconds that a process which says nothing is taken to live.
+    pub(crate) lease_s: Option<NonZeroUsize>,
+}
+
+impl Store {
+    fn and(self, later: Store) -> Store {
+        Store {
+            journal: later.journal.or(self.journal),
+            blobs: later.blobs.or(self.blobs),
+            lease_s: later.lease_s.or(self.lease_s),
+        }
+    }
+}
+
 /// What becomes of a call that cannot be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,6 +196,49 @@ impl Journal {
             keep_days: later.keep_days.or(self.keep_days),
             max_mb: later.max_mb.or(self.max_mb),
         }
+    }
+}
+
+/// What `[undo]` says of what is kept to be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Undo {
+    pub(crate) enabled: Option<bool>,
+    pub(crate) shell: Option<bool>,
+    pub(crate) ignored: Option<bool>,
+    pub(crate) on_failure: Option<OnFailure>,
+    pub(crate) keep_days: Option<NonZeroUsize>,
+    pub(crate) max_file_mb: Option<NonZeroUsize>,
+    pub(crate) max_total_mb: Option<NonZeroUsize>,
+    pub(crate) max_files: Option<NonZeroUsize>,
+}
+
+impl Undo {
+    fn and(self, later: Undo) -> Undo {
+        Undo {
+            enabled: later.enabled.or(self.enabled),
+            shell: later.shell.or(self.shell),
+            ignored: later.ignored.or(self.ignored),
+            on_failure: later.on_failure.or(self.on_failure),
+            keep_days: later.keep_days.or(self.keep_days),
+            max_file_mb: later.max_file_mb.or(self.max_file_mb),
+            max_total_mb: later.max_total_mb.or(self.max_total_mb),
+            max_files: later.max_files.or(self.max_files),
+        }
+    }
+}
+
+/// How long large results are kept, by `[results]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Results {
+    pub(crate) keep_days: Option<NonZeroUsize>,
+    pub(crate) max_mb: Option<NonZeroUsize>,
+}
+
+impl Results {
+    fn and(self, later: Results) -> Results {
+        Results { keep_days: later.keep_days.or(self.keep_days), max_mb: later.max_mb.or(self.max_mb) }
     }
 }
 
@@ -251,6 +319,9 @@ impl Settings {
             web: self.web.and(later.web),
             secrets: self.secrets.and(later.secrets),
             journal: self.journal.and(later.journal),
+            store: self.store.and(later.store),
+            undo: self.undo.and(later.undo),
+            results: self.results.and(later.results),
             mcp: self.mcp.and(later.mcp),
             hooks,
             fixed: self.fixed,

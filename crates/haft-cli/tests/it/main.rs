@@ -34,3 +34,4 @@ mod streams; //   the streams that they speak on
 mod demo; //      the show
 mod sandbox; //   commands, confined
 mod docs; //      what the documents show
+mod far; //       many processes, one session

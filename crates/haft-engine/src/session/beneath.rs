@@ -9,7 +9,7 @@ use std::{
     fs::File,
     io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 use rustix::{
@@ -91,6 +91,15 @@ fn is_link(directory: &OwnedFd, name: &OsStr) -> bool {
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
 }
 
+/// Which directories would have to be made to have this one, the outermost first.
+pub(super) fn missing_directories(real: &Path) -> Vec<PathBuf> {
+    let is_missing =
+        |path: &&Path| open(path, OFlags::PATH).is_err_and(|err| err.kind() == io::ErrorKind::NotFound);
+    let mut missing: Vec<PathBuf> = real.ancestors().take_while(is_missing).map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
 /// Opens a directory, making those that are missing.
 pub(super) fn make_directory(real: &Path) -> io::Result<File> {
     match open(real, OFlags::RDONLY | OFlags::DIRECTORY) {
@@ -111,7 +120,7 @@ pub(super) fn make_directory(real: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::fs::symlink, path::PathBuf};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

@@ -11,6 +11,7 @@ use std::{
     fs::{File, Metadata},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     ops::Range,
+    os::unix::{ffi::OsStringExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
 };
 
@@ -21,17 +22,25 @@ use rustix::{
 };
 
 use super::{
-    beneath::{make_directory, open},
+    beneath::{make_directory, missing_directories, open},
+    images::{Album, Thing},
     ledger::{Entry, Ledger, Record},
 };
 
 /// What is to become of a place that was located.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) enum Fate<'a> {
     Holds(&'a [u8]),
     Splices(&'a File, &'a [Piece<'a>]),
+    /// It holds what is read from there, and has this mode.
+    Was(&'a Content<'a>, u32),
+    /// It is a link with this in it.
+    Links(&'a Path),
     Gone,
 }
+
+/// Opens what a file is to hold.
+pub(super) type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + Send>> + 'a;
 
 impl Fate<'_> {
     fn is_gone(self) -> bool {
@@ -42,25 +51,38 @@ impl Fate<'_> {
         match self {
             Fate::Holds(content) => file.write_all(content),
             Fate::Splices(was, pieces) => splice(was, pieces, file),
-            Fate::Gone => Ok(()),
+            Fate::Was(content, _) => io::copy(&mut content()?, file).map(drop),
+            Fate::Links(_) | Fate::Gone => Ok(()),
         }
     }
+}
+
+/// What else a change of files needs to know.
+#[derive(Default)]
+pub(super) struct Manner<'a> {
+    pub(super) ledger: Ledger,
+    /// Where it is kept what was there.
+    pub(super) album: Option<Box<dyn Album + 'a>>,
+    /// Whether a link may be replaced. Nobody but undo means the link itself.
+    pub(super) takes_links: bool,
 }
 
 /// Makes all of these changes, or none. Gives what is there now, in the same order. The mode and, where the system
 /// permits, the owner stay. Another name of a file (a hard link) keeps the old content.
 pub(super) fn commit(
     changes: &[(PathBuf, Fate<'_>)],
-    ledger: &Ledger,
+    manner: Manner<'_>,
 ) -> Result<Vec<Option<Metadata>>, (usize, io::Error)> {
+    let Manner { ledger, mut album, takes_links } = manner;
     let mut steps = Vec::with_capacity(changes.len());
     for (at, (real, fate)) in changes.iter().enumerate() {
-        steps.push(Step::plan(real, *fate).map_err(|err| (at, err))?);
+        let planned = Step::plan(real, *fate, takes_links, album.as_deref_mut());
+        steps.push(planned.map_err(|err| (at, err))?);
     }
     let entries: Vec<Entry> = steps.iter().map(Step::entry).collect();
     let mut record = ledger.begin(&entries);
     let done: Result<(), (usize, io::Error)> =
-        prepare(&mut steps, &mut record).and_then(|()| exchange(&mut steps));
+        prepare(&mut steps, &mut record, album).and_then(|()| exchange(&mut steps));
     match done {
         Ok(()) => record.done(),
         Err(_) => steps.iter().rev().for_each(Step::undo),
@@ -72,9 +94,16 @@ pub(super) fn commit(
 }
 
 /// Everything that can go wrong, before the first name changes hands.
-fn prepare(steps: &mut [Step<'_>], record: &mut Record) -> Result<(), (usize, io::Error)> {
+fn prepare(
+    steps: &mut [Step<'_>],
+    record: &mut Record,
+    mut album: Option<Box<dyn Album + '_>>,
+) -> Result<(), (usize, io::Error)> {
     for (at, step) in steps.iter_mut().enumerate() {
-        step.stage().map_err(|err| (at, err))?;
+        step.stage(album.as_deref_mut()).map_err(|err| (at, err))?;
+    }
+    if let Some(album) = album {
+        album.seal().map_err(|err| (0, unkept(&err)))?;
     }
     // One rename is one step by itself.
     if let [step] = steps
@@ -113,21 +142,29 @@ struct Step<'a> {
     written: Option<Metadata>,
 }
 
+/// What of a mode are permissions.
+pub(super) const MODE_BITS: u32 = 0o7777;
+
 /// By this, what a crash left behind is recognised.
 pub(super) const STAGED_PREFIX: &str = ".haft-staged-";
 
 impl<'a> Step<'a> {
-    fn plan(real: &Path, fate: Fate<'a>) -> io::Result<Step<'a>> {
+    fn plan(
+        real: &Path,
+        fate: Fate<'a>,
+        takes_links: bool,
+        album: Option<&mut (dyn Album + '_)>,
+    ) -> io::Result<Step<'a>> {
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(io::ErrorKind::IsADirectory.into());
         };
         let directory = if fate.is_gone() {
             open(parent, OFlags::RDONLY | OFlags::DIRECTORY)?
         } else {
-            make_directory(parent)?
+            make_parents(parent, album)?
         };
-        let old = regular(&directory, name)?;
-        if old.is_none() && !matches!(fate, Fate::Holds(_)) {
+        let old = replaceable(&directory, name, takes_links)?;
+        if old.is_none() && matches!(fate, Fate::Splices(..) | Fate::Gone) {
             return Err(io::ErrorKind::NotFound.into());
         }
         let staged = format!("{STAGED_PREFIX}{:016x}", fastrand::u64(..));
@@ -155,12 +192,25 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Writes the new content under its own name.
-    fn stage(&mut self) -> io::Result<()> {
-        if self.fate.is_gone() {
-            return Ok(());
+    /// Puts what is new under a name of our own, and keeps what is old.
+    fn stage(&mut self, album: Option<&mut (dyn Album + '_)>) -> io::Result<()> {
+        let staged = match self.fate {
+            Fate::Gone => None,
+            Fate::Links(target) => {
+                fs::symlinkat(target, &self.directory, &self.staged)?;
+                self.inode = fs::statat(&self.directory, &self.staged, AtFlags::SYMLINK_NOFOLLOW)?.st_ino;
+                None
+            }
+            Fate::Holds(_) | Fate::Splices(..) | Fate::Was(..) => Some(self.stage_file()?),
+        };
+        match album {
+            Some(album) => self.keep_image(staged.as_ref(), album).map_err(|err| unkept(&err)),
+            None => Ok(()),
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    }
+
+    fn stage_file(&mut self) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file gets what the umask leaves; an old one's content is nobody's business until it has its mode.
         let mode = Mode::from_raw_mode(if self.old.is_none() { 0o666 } else { 0o600 });
         let mut file = File::from(fs::openat(&self.directory, &self.staged, flags, mode)?);
@@ -168,13 +218,41 @@ impl<'a> Step<'a> {
         if let Some(old) = self.old {
             // Not ours to give away in general: then the file becomes ours, as it does with most editors.
             let _ = fs::fchown(&file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
-            fs::fchmod(&file, Mode::from_raw_mode(old.st_mode))?;
+        }
+        let kept_mode = self.old.filter(is_regular).map(|old| old.st_mode);
+        let mode = if let Fate::Was(_, mode) = self.fate { Some(mode) } else { kept_mode };
+        if let Some(mode) = mode {
+            fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         }
         file.sync_all()?;
         let written = file.metadata()?;
-        self.inode = std::os::unix::fs::MetadataExt::ino(&written);
+        self.inode = written.ino();
         self.written = Some(written);
-        Ok(())
+        Ok(file)
+    }
+
+    /// Tells what is there and what will be.
+    fn keep_image(&self, staged: Option<&File>, album: &mut (dyn Album + '_)) -> io::Result<()> {
+        let after = match (self.fate, staged, &self.written) {
+            (Fate::Links(target), ..) => Thing::Link(target.to_owned()),
+            (_, Some(file), Some(written)) => {
+                Thing::File { file, len: written.len(), mode: written.mode() & MODE_BITS }
+            }
+            _ => Thing::Absent,
+        };
+        let path = self.parent.join(&self.name);
+        let Some(old) = self.old else { return album.add(&path, &Thing::Absent, &after) };
+        if !is_regular(&old) {
+            let target = fs::readlinkat(&self.directory, &self.name, Vec::new())?;
+            let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+            return album.add(&path, &Thing::Link(target), &after);
+        }
+        let (len, mode) = (u64::try_from(old.st_size).unwrap_or(0), old.st_mode & MODE_BITS);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        match fs::openat(&self.directory, &self.name, flags, Mode::empty()) {
+            Ok(file) => album.add(&path, &Thing::File { file: &File::from(file), len, mode }, &after),
+            Err(err) => album.add(&path, &Thing::Closed { len, mode, why: err.to_string() }, &after),
+        }
     }
 
     /// A second name for what is there. What is removed gets it instead of its own.
@@ -240,8 +318,32 @@ fn copy(mut from: &File, range: &Range<u64>, to: &mut File) -> io::Result<()> {
     }
 }
 
+/// Opens the directory of a file, making what is missing of it.
+fn make_parents(parent: &Path, album: Option<&mut (dyn Album + '_)>) -> io::Result<File> {
+    let Some(album) = album else { return make_directory(parent) };
+    let missing = missing_directories(parent);
+    let directory = make_directory(parent)?;
+    for made in &missing {
+        // What it really got is seen when it is looked at; a new one gets what the umask leaves.
+        let mode =
+            open(made, OFlags::PATH).and_then(|made| made.metadata()).map_or(0o755, |made| made.mode());
+        album
+            .add(made, &Thing::Absent, &Thing::Directory { mode: mode & MODE_BITS })
+            .map_err(|err| unkept(&err))?;
+    }
+    Ok(directory)
+}
+
+fn unkept(err: &io::Error) -> io::Error {
+    io::Error::other(format!("what is there could not be kept for undo ({err}); nothing was changed"))
+}
+
+fn is_regular(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+}
+
 /// What is under a name, if that may be replaced.
-fn regular(directory: &File, name: &OsStr) -> io::Result<Option<Stat>> {
+fn replaceable(directory: &File, name: &OsStr, takes_links: bool) -> io::Result<Option<Stat>> {
     let old = match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(None),
         found => found?,
@@ -249,6 +351,7 @@ fn regular(directory: &File, name: &OsStr) -> io::Result<Option<Stat>> {
     match FileType::from_raw_mode(old.st_mode) {
         FileType::RegularFile => Ok(Some(old)),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
+        FileType::Symlink if takes_links => Ok(Some(old)),
         FileType::Symlink => Err(Errno::LOOP.into()),
         _ => Err(io::Error::other("it is not a regular file")),
     }
@@ -268,7 +371,7 @@ mod tests {
 
     fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         let changes = [(path.to_owned(), Fate::Holds(content))];
-        commit(&changes, &Ledger::default()).map(drop).map_err(|(_, err)| err)
+        commit(&changes, Manner::default()).map(drop).map_err(|(_, err)| err)
     }
 
     fn names(root: &Path) -> Vec<String> {
@@ -319,7 +422,7 @@ mod tests {
         let was = File::open(&path).unwrap();
         let splice = |pieces: &[Piece]| {
             let changes = [(path.clone(), Fate::Splices(&was, pieces))];
-            commit(&changes, &Ledger::default()).map(drop).map_err(|(_, err)| err.kind())
+            commit(&changes, Manner::default()).map(drop).map_err(|(_, err)| err.kind())
         };
         assert_eq!(splice(&[Piece::Same(0..99)]), Err(io::ErrorKind::UnexpectedEof));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one two three");
@@ -338,7 +441,7 @@ mod tests {
             (root.join("removed"), Fate::Gone),
             (root.join("sub/made"), Fate::Holds(b"made")),
         ];
-        let now = commit(&changes, &Ledger::default()).unwrap();
+        let now = commit(&changes, Manner::default()).unwrap();
         assert_eq!(now.iter().map(|found| found.is_some()).collect::<Vec<_>>(), [true, false, true]);
         assert_eq!(names(&root), ["changed", "sub"]);
         assert_eq!(std::fs::read_to_string(root.join("changed")).unwrap(), "new");
@@ -358,7 +461,7 @@ mod tests {
                 (root.join("c"), Fate::Holds(b"new c")),
                 bad,
             ];
-            assert_eq!(commit(&changes, &Ledger::default()).unwrap_err().0, 3);
+            assert_eq!(commit(&changes, Manner::default()).unwrap_err().0, 3);
             assert_eq!(names(&root), ["a", "b", "dir"]);
             assert_eq!(std::fs::read_to_string(root.join("a")).unwrap(), "old a");
         }

@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Ledger, Seen, Session, beneath,
-    commit::{Fate, commit},
+    commit::{Fate, Manner, commit},
+    images::{Doer, Images},
     locate::locate,
     walk::{self, Grounds},
 };
@@ -31,6 +32,8 @@ pub(crate) struct DeclaredFiles {
     workspace: PathBuf,
     seen: Arc<Seen>,
     ledger: Ledger,
+    /// Where what it changes is kept, and for whom.
+    images: Option<(Arc<dyn Images>, Doer)>,
     gate: Gate,
 }
 
@@ -68,7 +71,17 @@ impl DeclaredFiles {
         ledger: Ledger,
         gate: Gate,
     ) -> DeclaredFiles {
-        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger, gate }
+        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger, images: None, gate }
+    }
+
+    /// The same, and what it changes is kept.
+    pub(crate) fn keeping(self, images: Option<(Arc<dyn Images>, Doer)>) -> DeclaredFiles {
+        DeclaredFiles { images, ..self }
+    }
+
+    fn manner(&self) -> Manner<'_> {
+        let album = self.images.as_ref().map(|(images, doer)| images.begin(doer));
+        Manner { ledger: self.ledger.clone(), album, takes_links: false }
     }
 
     /// The real place, if the call declared it. Who may write may look first; not the other way round.
@@ -161,7 +174,7 @@ impl Files for DeclaredFiles {
             }
             fates.push((real, fate(change)));
         }
-        let now = commit(&fates, &self.ledger).map_err(|(at, err)| {
+        let now = commit(&fates, self.manner()).map_err(|(at, err)| {
             let path = changes[at].path();
             swapped_or(path, err, |err| Fault::io(verb(&changes[at]), path, err))
         })?;

@@ -3,12 +3,15 @@
 use std::{
     io,
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use haft_redact::Redactor;
 use haft_tool::{
-    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Progress, SessionFacts,
+    Access, Block, BoxFuture, CallId, Fault, FaultKind, Files, Grant, Host, Keeper, Progress, SessionFacts,
     Tasks,
 };
 use serde_json::Value;
@@ -18,12 +21,13 @@ use super::{
     Session,
     files::{DeclaredFiles, Gate},
     grant::{Declared, grant},
+    images::{Doer, Images, Watch},
     tasks::CallTasks,
 };
 use crate::{
     pool::Entry,
     result::RedactedWriter,
-    turn::{Events, Interrupt},
+    turn::{Events, Interrupt, Prepared},
 };
 
 /// The host of one call.
@@ -41,18 +45,30 @@ pub(crate) struct CallHost {
     read_only: bool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
+    /// Who changes what it changes, for those who keep it. Where there is no journal, nobody does.
+    doer: Option<Doer>,
+    /// The places that its processes may write to, from the moment on in which they may.
+    watch: Mutex<Option<Box<dyn Watch>>>,
+    /// Whether it left something that goes on.
+    left_task: Arc<AtomicBool>,
 }
 
 impl CallHost {
     pub(crate) fn new(
         session: Session,
         events: Events,
-        entry: &Entry,
-        effects: &Effects,
+        prepared: &Prepared<'_>,
+        turn: u32,
         interrupt: Interrupt,
     ) -> CallHost {
+        let effects = &prepared.effects;
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
+        let doer = prepared.ticket.as_ref().map(|ticket| Doer {
+            key: ticket.key.clone(),
+            turn,
+            workspace: session.workspace().to_owned(),
+        });
         CallHost {
             session,
             token: OnceLock::new(),
@@ -61,9 +77,42 @@ impl CallHost {
             places,
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
-            entry: entry.clone(),
+            entry: prepared.entry.clone(),
+            doer,
+            watch: Mutex::default(),
+            left_task: Arc::default(),
         }
     }
+
+    /// The places that were watched for it, and whether something of it goes on there.
+    pub(crate) fn take_watch(&self) -> Option<(Box<dyn Watch>, bool)> {
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some((watch, self.left_task.load(Ordering::Relaxed)))
+    }
+
+    /// What the result must say of what cannot be taken back.
+    pub(crate) fn image_notes(&self) -> Vec<String> {
+        self.images().map(|(images, doer)| images.notes(&doer.key)).unwrap_or_default()
+    }
+
+    fn images(&self) -> Option<(Arc<dyn Images>, Doer)> {
+        Some((self.session.engine().images()?.clone(), self.doer.clone()?))
+    }
+
+    /// From here on processes may write. A second attempt is watched with the first.
+    fn watch(&self, roots: &[PathBuf]) -> Result<(), Fault> {
+        let Some((images, doer)) = self.images().filter(|_| !roots.is_empty()) else { return Ok(()) };
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if watch.is_none() {
+            *watch = Some(images.watch(&doer, roots).map_err(unwatched)?);
+        }
+        Ok(())
+    }
+}
+
+fn unwatched(err: io::Error) -> Fault {
+    let message = format!("nothing was run: what it may change could not be kept for undo: {err}");
+    Fault::new(FaultKind::Unavailable, message).with_source(err)
 }
 
 impl CallHost {
@@ -91,13 +140,14 @@ impl Host for CallHost {
         self.events.progress(call, self.without_secrets(progress));
     }
     fn files(&self) -> Arc<dyn Files> {
-        Arc::new(DeclaredFiles::new(
+        let door = DeclaredFiles::new(
             self.places.clone(),
             self.session.workspace(),
             self.session.seen().clone(),
             self.session.engine().ledger().clone(),
             Gate::new(self.session.clone(), self.entry.clone(), self.token().clone()),
-        ))
+        );
+        Arc::new(door.keeping(self.images()))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
         let redacted = self.redactor().map(|redactor| redactor.redact(&text).text.into_owned());
@@ -121,7 +171,9 @@ impl Host for CallHost {
     }
     fn grant(&self) -> Result<Grant, Fault> {
         let declared = Declared { places: &self.places, hosts: &self.hosts, read_only: self.read_only };
-        grant(&self.session, &self.entry, &declared, self.token())
+        let grant = grant(&self.session, &self.entry, &declared, self.token())?;
+        self.watch(&grant.write)?;
+        Ok(grant)
     }
     fn names_host(&self, host: &str) -> bool {
         let names = self.entry.tool().spec().other_names().iter().copied();
@@ -131,6 +183,10 @@ impl Host for CallHost {
         self.events.traceparent(call)
     }
     fn tasks(&self) -> Arc<dyn Tasks> {
-        Arc::new(CallTasks { list: self.session.task_list().clone(), events: self.events.clone() })
+        Arc::new(CallTasks {
+            list: self.session.task_list().clone(),
+            events: self.events.clone(),
+            left: self.left_task.clone(),
+        })
     }
 }

@@ -9,6 +9,8 @@ mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
 mod commit; //    changing files: all of them or none
+mod images; //    what files were before
+mod restore; //   putting it back
 mod ledger; //    what is being changed right now, for the next start
 mod walk; //      all that lies below a directory
 mod grant; //     what a call's processes may touch
@@ -22,6 +24,7 @@ mod known; //     which calls came before
 
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
+pub use images::{Album, Doer, Images, Thing, Watch};
 pub use journal::{
     CallKey, CallState, Digest, Ending, Evidence, Finished, Found, Journal, Note, Noted, PastCall, Start,
     Starting, Word,
@@ -32,5 +35,7 @@ pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};
 pub use memory::Memory;
 pub(crate) use memory::Seen;
+pub use restore::{Past, Restore, RestoreError, restore};
 pub use state::{Explanation, Session, SessionError, SessionOptions};
 pub use tasks::TaskFacts;
+pub use walk::survey;

@@ -273,6 +273,11 @@ impl Session {
     /// a program that leaves after that would leave it behind.
     pub async fn end(&self) {
         self.0.tasks.end().await;
+        if let Some(images) = self.engine().images().cloned() {
+            let id = self.0.id.clone();
+            // It has no result: what could not be kept is said by whoever keeps it.
+            let _ = tokio::task::spawn_blocking(move || images.end(&id)).await;
+        }
     }
 
     /// The tools that the model sees now. Asked at the top of each turn: sources may have changed.

@@ -3,7 +3,10 @@
 //! The list owns the tasks: what is taken out of it ends, and so does all of it with the session.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -121,12 +124,15 @@ impl Tasks for TaskList {
 pub(super) struct CallTasks {
     pub(super) list: Arc<TaskList>,
     pub(super) events: Events,
+    /// Set once something goes on.
+    pub(super) left: Arc<AtomicBool>,
 }
 
 impl Tasks for CallTasks {
     fn add(&self, task: Arc<dyn Task>) -> Result<String, Fault> {
         let description = task.describe();
         let id = self.list.add(task)?;
+        self.left.store(true, Ordering::Relaxed);
         self.events.send(|| Event::TaskStarted { id: id.clone(), description });
         Ok(id)
     }

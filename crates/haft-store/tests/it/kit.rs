@@ -24,10 +24,25 @@ pub(crate) fn every_book() -> Vec<Pair> {
     let memory = MemoryBook::default();
     let directory = tempfile::tempdir().unwrap();
     let (one, other) = (sqlite(directory.path()), sqlite(directory.path()));
-    vec![
+    let mut pairs = vec![
         Pair { other: Arc::new(memory.of_another_process()), one: Arc::new(memory), _directory: None },
         Pair { one: Arc::new(one), other: Arc::new(other), _directory: Some(directory) },
-    ]
+    ];
+    pairs.extend(postgres());
+    pairs
+}
+
+/// Where there is a server.
+#[cfg(feature = "postgres")]
+fn postgres() -> Option<Pair> {
+    let address = haft_testkit::Postgres::shared()?.database();
+    let open = || Arc::new(haft_store::PostgresBook::at(&address, haft_store::LEASE, NO_LIMITS).unwrap());
+    Some(Pair { one: open(), other: open(), _directory: None })
+}
+
+#[cfg(not(feature = "postgres"))]
+fn postgres() -> Option<Pair> {
+    None
 }
 
 pub(crate) fn key(session: &str, call: &str) -> CallKey {

@@ -2,6 +2,11 @@
 
 mod kit; //      rows and books to test with
 mod books; //    the same promises for every book
+mod library; //  books that several processes have in hand
+mod promises; // what every book promises to all of them
 mod results; //  a result is restored as it was
+#[cfg(feature = "objects")]
+mod objects; //  blobs and results in a bucket
 mod again; //    calls that come again, through the engine
 mod faults; //   full disks, damaged files, clocks that jump
+mod undo; //     what calls changed is taken back

@@ -8,10 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Found, Kind, Stamp};
+use haft_tool::{Details, Found, Kind, Stamp};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 
-use super::names::{self, Name};
+use super::{
+    super::commit::MODE_BITS,
+    names::{self, Name},
+};
 
 /// A name in a directory that is open.
 pub(super) struct Here<'a> {
@@ -53,20 +56,25 @@ impl Found for Here<'_> {
         Ok((file.into(), u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
-    fn stamp(&self) -> io::Result<Stamp> {
+    fn details(&self) -> io::Result<Details> {
         let stat = self.stat()?;
-        let seconds = stat.st_mtime.saturating_mul(1_000_000_000);
-        Ok(Stamp {
+        let stamp = Stamp {
             len: u64::try_from(stat.st_size).unwrap_or(0),
-            modified_ns: seconds.saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+            modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
             inode: stat.st_ino,
-        })
+        };
+        let changed_ns = nanoseconds(stat.st_ctime, stat.st_ctime_nsec);
+        Ok(Details { stamp, changed_ns, mode: stat.st_mode & MODE_BITS })
     }
 
     fn target(&self) -> io::Result<PathBuf> {
         let target = fs::readlinkat(self.directory, self.name.for_kernel(), Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
+}
+
+fn nanoseconds(seconds: i64, rest: u64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(i64::try_from(rest).unwrap_or(0))
 }
 
 fn kind(stat: &Stat) -> Kind {

@@ -87,6 +87,13 @@ pub(super) fn walk(grounds: &Grounds<'_>, visitors: &mut [&mut dyn Visitor]) -> 
     Ok(Walked { unreadable: crew.unreadable.into_inner(), left_out: crew.left_out.into_inner() })
 }
 
+/// Shows the visitors all that lies below a directory, whatever rules say: for those who keep what is there, not for tools.
+/// The root has no links in it. The error is that of the root.
+pub fn survey(root: &Path, walk: &Walk, visitors: &mut [&mut dyn Visitor]) -> io::Result<Walked> {
+    let token = CancellationToken::new();
+    self::walk(&Grounds { root, walk, withheld: None, token: &token, at_home: false }, visitors)
+}
+
 /// The root is a file, or something that can be shown as one.
 fn alone(real: &Path, visitors: &mut [&mut dyn Visitor]) -> io::Result<Walked> {
     let (Some(parent), Some(name), Some(visitor)) = (real.parent(), real.file_name(), visitors.first_mut())

@@ -102,9 +102,18 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let started = Instant::now();
     let mut meta = prepared.meta(started);
     let mut permit = None;
-    let tool_cx = cx.tool_cx(&prepared);
+    let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
-    let outcome = match attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta.attempts).await {
+    let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta.attempts).await;
+    if let Some((watch, goes_on)) = host.take_watch() {
+        // A thread that breaks has dropped the watch, and whoever watches next settles it.
+        let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
+    }
+    let unkept = host.image_notes();
+    if !unkept.is_empty() {
+        meta.notes.insert("undo".to_owned(), unkept.into());
+    }
+    let outcome = match attempted {
         Ok(reply) => Ok(reply),
         Err(Halt::Fault(fault)) => Err(fault),
         Err(Halt::Answered(ended)) => return Walked::Ended(*ended),
@@ -175,11 +184,11 @@ pub(crate) async fn refuse(
 
 impl<'t> CallCx<'t> {
     /// The narrow context that the tool itself gets.
-    fn tool_cx(&self, prepared: &Prepared<'_>) -> Cx {
+    fn tool_cx(&self, prepared: &Prepared<'_>) -> (Arc<CallHost>, Cx) {
         let (session, events, interrupt) =
             (self.session.clone(), self.events.clone(), self.interrupt.clone());
-        let host = CallHost::new(session, events, prepared.entry, &prepared.effects, interrupt);
-        Cx::new(prepared.call.clone(), Arc::new(host))
+        let host = Arc::new(CallHost::new(session, events, prepared, self.turn, interrupt));
+        (host.clone(), Cx::new(prepared.call.clone(), host))
     }
 
     /// Where results go that are too large.

@@ -1,0 +1,58 @@
+//! What can be seen of a call that was cut off: for each path, what is there now and what was there before.
+
+use std::io;
+
+use haft_engine::session::{CallKey, Evidence, Found};
+use haft_tool::BoxFuture;
+
+use super::{
+    StoredImages,
+    image::{Changed, Image, Was},
+    plan::{is_equal, now},
+};
+use crate::journal::Inspector;
+
+/// More than this nobody reads.
+const MOST: usize = 100;
+
+impl StoredImages {
+    /// Looks at all that the call was about to change, or was watched to change. Blocks.
+    ///
+    /// # Errors
+    /// The book cannot be read.
+    pub fn evidence(&self, key: &CallKey) -> io::Result<Vec<Evidence>> {
+        self.settle_the_abandoned();
+        let events =
+            self.0.image_events(&key.session)?.into_iter().filter(|event| event.key.as_ref() == Some(key));
+        let changed = events.filter_map(|event| serde_json::from_value::<Changed>(event.body).ok());
+        let mut first: Vec<Image> = Vec::new();
+        for image in changed.flat_map(|changed| changed.images) {
+            // What was there first is what was there before the call.
+            if first.len() < MOST && !first.iter().any(|known| known.path() == image.path()) {
+                first.push(image);
+            }
+        }
+        Ok(first.iter().map(|image| Evidence { path: image.path(), found: found(image) }).collect())
+    }
+}
+
+impl Inspector for StoredImages {
+    fn inspect<'a>(&'a self, key: &'a CallKey) -> BoxFuture<'a, io::Result<Vec<Evidence>>> {
+        let (images, key) = (self.clone(), key.clone());
+        Box::pin(async move {
+            let looked = tokio::task::spawn_blocking(move || images.evidence(&key)).await;
+            looked.map_err(io::Error::other)?
+        })
+    }
+}
+
+fn found(image: &Image) -> Found {
+    let Ok(now) = now(&image.path(), &image.after, &image.before) else { return Found::Unknown };
+    match (&image.before, &now) {
+        (before, now) if is_equal(before, now) => Found::Unchanged,
+        (Was::Absent, _) => Found::New,
+        (_, Was::Absent) => Found::Gone,
+        (Was::Unkept { .. }, Was::File { .. }) => Found::Unknown,
+        _ => Found::Changed,
+    }
+}

@@ -66,7 +66,8 @@ impl FromStr for Handle {
     type Err = NoHandle;
 
     fn from_str(text: &str) -> Result<Handle, NoHandle> {
-        let (session, name) = text.strip_prefix("result:").and_then(|rest| rest.split_once('/')).ok_or(NoHandle)?;
+        let (session, name) =
+            text.strip_prefix("result:").and_then(|rest| rest.split_once('/')).ok_or(NoHandle)?;
         // Only names that the store gives: none of them leads elsewhere.
         let is_name = |name: &str| {
             let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -112,7 +113,8 @@ impl Results {
     /// Forgets what is not kept any longer, on a thread of its own, if that is due. Nobody waits for it.
     pub fn prune_when_due(&self) {
         let stamp = self.root.join(".pruned");
-        let age = fs::metadata(&stamp).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        let age =
+            fs::metadata(&stamp).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age < EVERY) || !self.root.exists() {
             return;
         }
@@ -212,7 +214,9 @@ mod tests {
         results.open(&again).unwrap().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "second");
         assert!(results.open(&"result:s/none".parse().unwrap()).unwrap().is_none());
-        for text in ["result:s", "result:../x/y", "result:s/../y", "result:s/a/b", "s/call", "result:/x", "result:s/"] {
+        for text in
+            ["result:s", "result:../x/y", "result:s/../y", "result:s/a/b", "s/call", "result:/x", "result:s/"]
+        {
             assert_eq!(text.parse::<Handle>(), Err(NoHandle), "{text}");
         }
         assert_eq!(results.handle(Path::new("/etc/passwd")), None);
@@ -226,7 +230,12 @@ mod tests {
         let now = SystemTime::now();
         let at = |call: &str, age: u64| {
             let path = keep(&results, call, call, "12345");
-            File::options().write(true).open(&path).unwrap().set_modified(now - Duration::from_secs(age)).unwrap();
+            File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(now - Duration::from_secs(age))
+                .unwrap();
             path
         };
         let paths = [at("old", 100), at("older", 30), at("newer", 20), at("new", 10)];

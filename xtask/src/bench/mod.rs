@@ -10,6 +10,7 @@ mod read; //    Read against sed
 mod edit; //    Edit against cp
 mod sandbox; // a confined command against the same without
 mod journal; // recording calls, and finding them
+mod undo; //    keeping what they change
 mod peers; //   the programs to be compared with
 mod table; //   who took how long, and what was promised
 
@@ -32,15 +33,17 @@ enum Subject {
     Edit,
     Sandbox,
     Journal,
+    Undo,
 }
 
-const ALL: [(&str, Subject); 6] = [
+const ALL: [(&str, Subject); 7] = [
     ("engine", Subject::Engine),
     ("search", Subject::Search),
     ("read", Subject::Read),
     ("edit", Subject::Edit),
     ("sandbox", Subject::Sandbox),
     ("journal", Subject::Journal),
+    ("undo", Subject::Undo),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -77,6 +80,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Journal => journal::rows(&haft, &place)?,
+        Subject::Undo => undo::rows()?,
         Subject::Engine => Vec::new(),
     };
     println!("{}", table::text(&rows));
@@ -102,7 +106,7 @@ impl Options {
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {
                     bail!(
-                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, journal and all"
+                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, journal, undo and all"
                     )
                 }
             }
@@ -122,7 +126,7 @@ mod tests {
     fn the_engine_is_meant_where_nothing_is_said() {
         assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
         assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
-        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 6);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 7);
         assert!(Options::parse(&["everything"]).is_err());
     }
 }

@@ -215,10 +215,7 @@ pub(crate) struct Results {
 
 impl Results {
     fn and(self, later: Results) -> Results {
-        Results {
-            keep_days: later.keep_days.or(self.keep_days),
-            max_mb: later.max_mb.or(self.max_mb),
-        }
+        Results { keep_days: later.keep_days.or(self.keep_days), max_mb: later.max_mb.or(self.max_mb) }
     }
 }
 

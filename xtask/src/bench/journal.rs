@@ -23,7 +23,7 @@ const STARTED: Duration = Duration::from_millis(10);
 const ROUNDS: usize = 20;
 
 pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
-    let figures = figures()?;
+    let figures = figures("journal")?;
     let row = |(name, time): (&String, &Duration)| {
         let bound = BOUNDS.iter().find(|(known, _)| known == name).map(|(_, bound)| *bound);
         let bound = bound.or(name.starts_with("log ").then_some(LOG))?;
@@ -38,8 +38,8 @@ pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
 }
 
 /// What the bench of the store measured.
-fn figures() -> Result<BTreeMap<String, Duration>> {
-    let bench = ["bench", "--quiet", "--package", "haft-store", "--bench", "journal"];
+pub(super) fn figures(bench: &str) -> Result<BTreeMap<String, Duration>> {
+    let bench = ["bench", "--quiet", "--package", "haft-store", "--bench", bench];
     let output = cargo(&bench).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "the bench of haft-store does not run");
     let text = String::from_utf8(output.stdout)?;

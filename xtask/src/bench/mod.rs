@@ -11,6 +11,7 @@ mod edit; //    Edit against cp
 mod sandbox; // a confined command against the same without
 mod gateway; // a call through haft mcp against a call without
 mod journal; // recording calls, and finding them
+mod undo; //    keeping what they change
 mod peers; //   the programs to be compared with
 mod table; //   who took how long, and what was promised
 
@@ -36,9 +37,10 @@ enum Subject {
     Sandbox,
     Gateway,
     Journal,
+    Undo,
 }
 
-const ALL: [(&str, Subject); 7] = [
+const ALL: [(&str, Subject); 8] = [
     ("engine", Subject::Engine),
     ("search", Subject::Search),
     ("read", Subject::Read),
@@ -46,6 +48,7 @@ const ALL: [(&str, Subject); 7] = [
     ("sandbox", Subject::Sandbox),
     ("gateway", Subject::Gateway),
     ("journal", Subject::Journal),
+    ("undo", Subject::Undo),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -85,6 +88,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Gateway => gateway::rows(&haft, &place)?,
         Subject::Journal => journal::rows(&haft, &place)?,
+        Subject::Undo => undo::rows()?,
         Subject::Engine => Vec::new(),
     };
     println!("{}", table::text(&rows));
@@ -110,7 +114,7 @@ impl Options {
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {
                     bail!(
-                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, gateway, journal and all"
+                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, gateway, journal, undo and all"
                     )
                 }
             }
@@ -130,7 +134,7 @@ mod tests {
     fn the_engine_is_meant_where_nothing_is_said() {
         assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
         assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
-        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 6);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 7);
         assert!(Options::parse(&["everything"]).is_err());
     }
 }

@@ -15,6 +15,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::undo::{Tree, there_and_back, tree};
 use crate::haft::Haft;
 
 const SESSION: &str = "journal";
@@ -42,7 +43,7 @@ impl Tally {
         let Tally { rounds, alive, finished, interrupted, recalled } = self;
         format!(
             "journal: {rounds} rounds, {alive} killed at work; {finished} calls had finished and are all recorded, \
-             {recalled} were recalled, {interrupted} were cut off, none was made twice"
+             {recalled} were recalled, {interrupted} were cut off, none was made twice; all was taken back and made again"
         )
     }
 }
@@ -55,6 +56,8 @@ pub(super) struct Field {
     state: PathBuf,
     whole: Duration,
     round: u32,
+    /// What was there before the session, and must be there when all of it is taken back.
+    first: Tree,
 }
 
 impl Field {
@@ -67,9 +70,11 @@ impl Field {
             state: home.join(".local/state/haft"),
             whole: Duration::ZERO,
             round: 0,
+            first: Tree::new(),
         };
         fs::create_dir_all(field.workspace.join(".git"))?;
         fs::write(field.workspace.join(LINES), "")?;
+        field.first = tree(&field.workspace)?;
         let start = Instant::now();
         let results = field.send()?;
         field.whole = start.elapsed();
@@ -92,7 +97,9 @@ impl Field {
         tally.recalled += results.values().filter(|one| one.recalled).count();
         problems.extend(self.effects(&results)?);
         problems.extend(self.damaged()?);
-        // Undo of all that the session did would be checked here: the tree must be as it was, byte for byte.
+        if problems.is_empty() {
+            problems.extend(there_and_back(&self.haft, &self.workspace, SESSION, &self.first)?);
+        }
         Ok(problems)
     }
 

@@ -7,6 +7,7 @@
 
 mod script; //  what a turn changes, and what each file may hold
 mod journal; // what is recorded of it, and what happens when it is sent again
+mod undo; //    whether it can be taken back
 
 use std::{
     collections::BTreeSet,

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What can be typed after `haft undo`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to take back: a call's number or id, SESSION/CALL, SESSION:TURN or SESSION. The last call that changed
@@ -66,23 +66,20 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
     let images =
         store.images.ok_or_else(|| usage("nothing is kept to be taken back: undo.enabled is false"))?;
+    let undo = Undo { options: options.clone(), args: args.clone(), place, images };
     let runtime = watch::runtime()?;
-    let _entered = runtime.enter();
-    let undo = Undo { options, args, place: &place, images: &images };
-    let mut out = Out::stdout();
-    let exit = undo.run(&mut out)?;
-    out.flush()?;
-    Ok(exit)
+    // All of it blocks; the runtime is for whoever keeps the journal.
+    runtime.block_on(async { tokio::task::spawn_blocking(move || undo.run(&mut Out::stdout())).await })?
 }
 
-struct Undo<'a> {
-    options: &'a Options,
-    args: &'a Args,
-    place: &'a Place,
-    images: &'a StoredImages,
+struct Undo {
+    options: Options,
+    args: Args,
+    place: Place,
+    images: StoredImages,
 }
 
-impl Undo<'_> {
+impl Undo {
     fn run(&self, out: &mut Out) -> anyhow::Result<Exit> {
         let plan = match self.plan() {
             Err(UndoError::Nothing(words)) if self.args.what.is_some() => return Err(usage(words)),
@@ -122,7 +119,7 @@ impl Undo<'_> {
     }
 
     fn confirmed(&self, plan: &Plan) -> bool {
-        if !may_ask(self.options) {
+        if !may_ask(&self.options) {
             out::complain("nobody is there to be asked; say --yes if this is what you want");
             return false;
         }
@@ -137,18 +134,23 @@ impl Undo<'_> {
 
     /// What is to be said at the end.
     fn told(&self, out: &mut Out, plan: &Plan, undone: Option<&Undone>, exit: Exit) -> anyhow::Result<Exit> {
-        if self.options.json {
-            out.json(&self.json(plan, undone))?;
-            return Ok(exit);
+        match undone {
+            _ if self.options.json => out.json(&self.json(plan, undone))?,
+            Some(undone) => self.end(out, undone)?,
+            None => {}
         }
-        let Some(undone) = undone else { return Ok(exit) };
+        out.flush()?;
+        Ok(exit)
+    }
+
+    fn end(&self, out: &mut Out, undone: &Undone) -> anyhow::Result<()> {
         let verb = if self.args.redo { "made again" } else { "taken back" };
         let files = undone.files.len();
         out.lines(&format!("{verb}: {files} {}", if files == 1 { "file" } else { "files" }))?;
         for directory in &undone.left {
             out.lines(&format!("{} stays: something else is in it", self.short(directory)))?;
         }
-        Ok(exit)
+        Ok(())
     }
 
     fn json(&self, plan: &Plan, undone: Option<&Undone>) -> Value {
@@ -212,7 +214,8 @@ impl Undo<'_> {
             ) if now != to => plain(unified(&name, &now, &to)),
             _ => String::new(),
         };
-        if text.is_empty() || mode(&file.now) != mode(&file.to) {
+        let modes = (mode(&file.now), mode(&file.to));
+        if text.is_empty() || matches!(modes, (Some(now), Some(to)) if now != to) {
             text = format!("{name}: {} → {}\n{text}", file.now.describe(), file.to.describe());
         }
         text

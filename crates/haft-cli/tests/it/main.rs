@@ -11,6 +11,7 @@ mod modes; //     how much is asked
 mod bash; //      commands
 mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
+mod undo; // what calls changed is taken back
 mod tools; //     the listing
 mod search; //    tools by what they do
 mod explain; //   decisions without calls
@@ -23,6 +24,7 @@ mod servers; //   MCP servers, from settings to calls
 mod pin; //       tools of servers that changed
 mod login; //     tokens for servers
 mod log; //       what happened
+mod undo; //      what is taken back
 mod lint; //      mistakes, all at once
 mod mcp; //       clients of the protocol
 #[path = "../../../haft-otel/tests/it/collector.rs"]

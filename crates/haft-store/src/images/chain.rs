@@ -110,11 +110,14 @@ impl Chain {
     fn undo(&mut self, key: CallKey, turn: u32, changed: Changed) {
         let paths = changed.paths();
         let Changed { images, workspace, undoes, .. } = changed;
-        if self.undos.last().is_none_or(|undo| undo.key != key) {
+        // One that changes much is written down in parts.
+        let known = self.undos.iter().rposition(|undo| undo.key == key);
+        let at = known.unwrap_or_else(|| {
             let (images, taken) = (Vec::new(), HashMap::new());
             self.undos.push(Undo { key, turn, workspace, images, taken, is_redone: false });
-        }
-        let Some(undo) = self.undos.last_mut() else { return };
+            self.undos.len() - 1
+        });
+        let undo = &mut self.undos[at];
         for path in paths {
             if let Some(links) = self.paths.get_mut(&path) {
                 let taken = links.extract_if(.., |link| undoes.contains(&link.key));

@@ -1,8 +1,8 @@
 //! What files were before calls changed them, and how that is taken back.
 //!
-//! A change through haft's own tools says beforehand what it replaces ([`album`]). What processes change is found by
-//! looking before and after ([`watch`]). Both become images: events of the call in the [`Book`], and bytes in [`Blobs`].
-//! Undo reads them back in their order ([`chain`]), says what it would do ([`plan`]) and does it ([`undo`]) by the engine's
+//! A change through haft's own tools says beforehand what it replaces (`album`). What processes change is found by
+//! looking before and after (`watch`). Both become images: events of the call in the [`Book`], and bytes in [`Blobs`].
+//! Undo reads them back in their order (`chain`), says what it would do (`plan`) and does it (`undo`) by the engine's
 //! own way of changing files. Not here: what a person sees and answers.
 
 mod image; //    what was at a path, and what came after it
@@ -23,7 +23,7 @@ pub use plan::{Plan, Planned, Standing};
 pub use undo::{Target, UndoError, Undone};
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     future::Future,
     io,
     path::{Path, PathBuf},
@@ -106,6 +106,8 @@ struct Shared {
 struct Room {
     /// The last look at each root.
     roots: HashMap<PathBuf, Arc<Index>>,
+    /// The roots with too much in them: nobody looks at them again.
+    too_large: HashSet<PathBuf>,
     /// How many watches are open.
     open: usize,
     /// What was changed through albums while watches are open: it is nobody else's work.

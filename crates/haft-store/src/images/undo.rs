@@ -23,8 +23,8 @@ use super::{
     wait,
 };
 use crate::{
-    book::Durability,
-    record::{Claim, Entry, EventKind, Instant, Outcome, PathRow},
+    book::{CallFilter, Durability},
+    record::{CallNo, Claim, Entry, EventKind, Instant, Outcome, PathRow},
 };
 
 /// What is to be taken back.
@@ -32,7 +32,8 @@ use crate::{
 pub enum Target {
     /// The last call that changed something in a workspace.
     Latest,
-    /// A call, a turn or a session, as somebody wrote it: `CALL`, `SESSION`, `SESSION/CALL` or `SESSION:TURN`.
+    /// A call, a turn or a session, as somebody wrote it: a number of the log, `CALL`, `SESSION`, `SESSION/CALL` or
+    /// `SESSION:TURN`.
     Named(String),
     /// The last undo in a workspace.
     LatestUndo,
@@ -79,7 +80,13 @@ impl StoredImages {
                 return Ok(self.0.plan_redo(undo, &takes)?);
             }
             Target::Latest => self.0.plan_undo(&chain, latest(&chain, workspace)?, &takes),
-            Target::Named(name) => self.0.plan_undo(&chain, named(&chain, workspace, name)?, &takes),
+            Target::Named(name) => {
+                let calls = match self.numbered(name)? {
+                    Some(key) if chain.links().any(|link| link.key == key) => vec![key],
+                    _ => named(&chain, workspace, name)?,
+                };
+                self.0.plan_undo(&chain, calls, &takes)
+            }
         };
         Ok(plan?)
     }
@@ -99,6 +106,15 @@ impl StoredImages {
         self.close(plan, &doer, began.elapsed(), done.as_ref().err())?;
         let left = done?;
         Ok(Undone { key: doer.key, files: files.iter().map(|file| file.path.clone()).collect(), left })
+    }
+
+    /// The call with a number of the log.
+    fn numbered(&self, name: &str) -> io::Result<Option<CallKey>> {
+        let Ok(number) = name.parse::<i64>() else { return Ok(None) };
+        let filter =
+            CallFilter { after: Some(CallNo(number.saturating_sub(1))), most: 1, ..CallFilter::default() };
+        let found = wait(self.0.book.calls(filter))?;
+        Ok(found.into_iter().find(|row| row.no == CallNo(number)).map(|row| row.key))
     }
 
     fn put_back(

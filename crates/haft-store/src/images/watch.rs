@@ -83,16 +83,13 @@ impl Watching {
         let shared = &self.shared;
         let place = shared.options.place();
         let known = shared.known(root)?;
-        let fresh = match shared.look(root, &known, &known)? {
-            Scanned::Whole(fresh) => fresh,
-            Scanned::TooMany => {
-                let most = shared.options.most_files;
-                self.left_out.push(format!(
-                    "what was changed below {}: there are more than {most} files",
-                    shown(root)
-                ));
-                return Ok(());
-            }
+        let is_too_large = shared.room().too_large.contains(root);
+        let looked = if is_too_large { Scanned::TooMany } else { shared.look(root, &known, &known)? };
+        let Scanned::Whole(fresh) = looked else {
+            shared.room().too_large.insert(root.to_owned());
+            let (root, most) = (shown(root), shared.options.most_files);
+            self.left_out.push(format!("what was changed below {root}: there are more than {most} files"));
+            return Ok(());
         };
         shared.settle_abandoned(abandoned(&place, root), &fresh);
         shared.settle_lasting(root, &known, &fresh)?;

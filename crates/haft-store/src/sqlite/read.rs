@@ -165,6 +165,9 @@ impl Eye<'_> {
         if let Some(turn) = filter.turn {
             conditions.and("events.turn = ?", turn);
         }
+        if let [kind] = &filter.kinds[..] {
+            conditions.and("events.kind = ?", kind.to_string());
+        }
         let sql = format!(
             "SELECT sessions.name, calls.call, calls.digest, calls.nth, events.turn, events.at, events.kind, events.body
             FROM events JOIN sessions ON sessions.id = events.session LEFT JOIN calls ON calls.no = events.no

@@ -1,6 +1,10 @@
 //! One call: all that is known of it, in the order in which it happened.
 
-use haft_store::CallRow;
+use haft_store::{
+    CallRow, EventKind,
+    images::{Changed, Image},
+};
+use haft_tool::shown;
 use serde_json::Value;
 
 use super::{
@@ -97,7 +101,22 @@ fn decision(trace: &Value) -> String {
 fn event(event: &Value) -> String {
     let body = &event["body"];
     let kind = event["kind"].as_str().unwrap_or_default();
+    if kind == EventKind::IMAGE.0
+        && let Ok(changed) = serde_json::from_value::<Changed>(body.clone())
+    {
+        return images(&changed);
+    }
     if body.is_null() { kind.to_owned() } else { format!("{kind:<10} {body}") }
+}
+
+/// What was changed, a line for each file. `haft undo CALL --preview` has the diff.
+fn images(changed: &Changed) -> String {
+    let line = |image: &Image| {
+        let (path, before, after) = (image.path(), image.before.describe(), image.after.describe());
+        format!("{:<10} {}: {before} → {after}", "changed", shown(&path))
+    };
+    let left_out = changed.left_out.iter().map(|words| format!("{:<10} {words}", "not kept"));
+    changed.images.iter().map(line).chain(left_out).collect::<Vec<_>>().join("\n")
 }
 
 fn block(block: &Value) -> String {

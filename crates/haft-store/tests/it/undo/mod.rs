@@ -3,3 +3,4 @@
 mod room; //     where it happens
 mod cases; //    what is taken back
 mod refused; //  what is not
+mod random; //   whatever is done

@@ -1,0 +1,107 @@
+//! `haft undo`, as it is typed.
+
+use serde_json::json;
+
+use crate::kit::{Place, Ran};
+
+fn place() -> Place {
+    let place = Place::new("-- project/a.txt\none\ntwo\nthree\n-- project/.git/HEAD\nref: refs/heads/main\n");
+    write(&place, "work", "1", "a.txt", "one\n2\nthree\n");
+    place
+}
+
+/// A turn in which a file is read and written.
+fn write(place: &Place, session: &str, id: &str, path: &str, content: &str) {
+    turn(
+        place,
+        session,
+        &[
+            ("r", "Read", json!({ "file_path": path })),
+            (id, "Write", json!({ "file_path": path, "content": content })),
+        ],
+    );
+}
+
+fn turn(place: &Place, session: &str, calls: &[(&str, &str, serde_json::Value)]) {
+    let block = |(id, name, input): &(&str, &str, serde_json::Value)| json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+    let message = json!({ "role": "assistant", "content": calls.iter().map(block).collect::<Vec<_>>() });
+    let words = ["turn", "--session", session, "--allow", "Edit(**)", "--allow", "Bash"];
+    let ran = place.haft_with(&words, &message.to_string());
+    assert!(ran.code < 2, "{ran:?}");
+}
+
+fn undo(place: &Place, words: &[&str]) -> Ran {
+    place.haft(&[&["undo"], words].concat())
+}
+
+#[test]
+fn a_preview_shows_the_change_and_does_nothing() {
+    let place = place();
+    let ran = undo(&place, &["--preview"]).expect(0, "");
+    assert_eq!(ran.out, "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-2\n+two\n three\n");
+    assert_eq!(place.files.text("project/a.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn nothing_is_taken_back_before_somebody_says_yes() {
+    let place = place();
+    undo(&place, &[]).expect(3, "nobody is there to be asked; say --yes");
+    assert_eq!(place.files.text("project/a.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn a_call_is_taken_back_and_made_again() {
+    let place = place();
+    let ran = undo(&place, &["--yes"]).expect(0, "");
+    assert!(ran.out.ends_with("taken back: 1 file\n"), "{ran:?}");
+    assert_eq!(place.files.text("project/a.txt"), "one\ntwo\nthree\n");
+    undo(&place, &["--yes"]).expect(1, "no call has changed anything in this workspace that stands");
+    let ran = undo(&place, &["--redo", "--yes"]).expect(0, "");
+    assert!(ran.out.ends_with("made again: 1 file\n"), "{ran:?}");
+    assert_eq!(place.files.text("project/a.txt"), "one\n2\nthree\n");
+    undo(&place, &["--redo", "--yes"]).expect(1, "nothing was taken back in this workspace");
+    let log = place.haft(&["log", "--session", "work", "--tool", "undo", "--json"]).expect(0, "");
+    assert_eq!(log.lines().len(), 1, "{log:?}");
+}
+
+#[test]
+fn what_a_command_did_is_taken_back_with_the_turn() {
+    let place = place();
+    turn(&place, "work", &[("2", "Bash", json!({ "command": "mkdir d; echo x > d/new; rm a.txt" }))]);
+    let ran = undo(&place, &["work:2", "--yes", "--json"]).expect(0, "");
+    let told = ran.json();
+    let files: Vec<&str> =
+        told["files"].as_array().unwrap().iter().map(|file| file["to"]["is"].as_str().unwrap()).collect();
+    assert_eq!((files, told["done"].as_bool()), (vec!["file", "absent", "absent"], Some(true)));
+    assert_eq!(place.files.text("project/a.txt"), "one\n2\nthree\n");
+    assert!(!place.path("project/d").exists());
+}
+
+#[test]
+fn what_somebody_changed_since_is_refused_unless_it_is_taken() {
+    let place = place();
+    write(&place, "work", "2", "b.txt", "made\n");
+    place.files.write("project/a.txt", b"mine\n");
+    let ran = undo(&place, &["work", "--yes"]).expect(1, "");
+    assert!(ran.out.contains("cannot be taken back: a.txt: it has changed since"), "{ran:?}");
+    assert!(!place.path("project/b.txt").exists());
+    assert_eq!(place.files.text("project/a.txt"), "mine\n");
+    undo(&place, &["work", "--yes", "--take", "a.txt"]).expect(0, "");
+    assert_eq!(place.files.text("project/a.txt"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_name_that_is_none_is_bad_usage() {
+    undo(&place(), &["nothing", "--yes"]).expect(2, "there is no call, turn or session `nothing`");
+    let place = Place::new("-- project/a\nx\n");
+    undo(&place, &["--yes"]).expect(1, "no call has changed anything");
+}
+
+#[test]
+fn the_number_of_the_log_is_a_name_too() {
+    let place = place();
+    let rows = place.haft(&["log", "--tool", "Write", "--json"]).expect(0, "").lines();
+    let number = rows[0]["no"].to_string();
+    undo(&place, &[&number, "--yes"]).expect(0, "");
+    assert_eq!(place.files.text("project/a.txt"), "one\ntwo\nthree\n");
+}

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    net::{TcpStream, ToSocketAddrs},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -47,11 +47,18 @@ impl Wire {
     pub(super) fn http(serving: Serving) -> Result<Wire> {
         let rest = serving.address.strip_prefix("http://").context("an address begins with http://")?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let stream = TcpStream::connect(host)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let stream = connected(host)?;
         let place = format!("POST /{path} HTTP/1.1\r\nhost: {host}\r\n");
-        Ok(Wire::Http { serving, stream: BufReader::new(stream), place, session: None })
+        Ok(Wire::Http { serving, stream, place, session: None })
+    }
+
+    /// Some servers do not keep a connection that was silent for a few seconds.
+    fn refresh(&mut self) -> Result<()> {
+        if let Wire::Http { stream, .. } = self {
+            let address = stream.get_ref().peer_addr()?;
+            *stream = connected(address)?;
+        }
+        Ok(())
     }
 
     /// The process that is spoken to.
@@ -98,6 +105,13 @@ impl Wire {
             }
         }
     }
+}
+
+fn connected(address: impl ToSocketAddrs) -> Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(BufReader::new(stream))
 }
 
 impl Drop for Wire {
@@ -163,6 +177,12 @@ impl Client {
         ensure!(listed.contains("\"tools\":["), "no list: {listed}");
         look(client.process())?;
         Ok(time)
+    }
+
+    /// Makes sure that the way is open, and used.
+    pub(super) fn warm_up(&mut self, calls: usize) -> Result<()> {
+        self.wire.refresh()?;
+        (0..calls).try_for_each(|_| self.call().map(drop))
     }
 
     /// The process that is spoken to.

@@ -48,11 +48,10 @@ pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
             Err(why) => println!("{} is skipped: {why}", way.name()),
         }
     }
-    for runner in &mut runners {
-        (0..WARM_UP).try_for_each(|_| runner.client.call().map(drop))?;
-    }
     for _ in 0..ROUNDS {
-        runners.iter_mut().try_for_each(Runner::run)?;
+        for runner in &mut runners {
+            runner.run().with_context(|| runner.way.name())?;
+        }
     }
     let measured: Vec<Measured> = runners.iter().map(Runner::measured).collect();
     let measured = Measurements(measured);
@@ -98,6 +97,7 @@ impl Round {
 
 impl Runner {
     fn run(&mut self) -> Result<()> {
+        self.client.warm_up(WARM_UP)?;
         let mut times = Vec::with_capacity(CALLS);
         let (before, start) = (Cpu::of(self.client.process()), Instant::now());
         while times.len() < CALLS && start.elapsed() < TIME {

@@ -11,7 +11,6 @@ mod modes; //     how much is asked
 mod bash; //      commands
 mod call; //      one call
 mod turn; //      messages, in all dialects, whole and in pieces
-mod undo; // what calls changed is taken back
 mod tools; //     the listing
 mod search; //    tools by what they do
 mod explain; //   decisions without calls

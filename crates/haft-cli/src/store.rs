@@ -3,12 +3,10 @@
 //! Nothing is opened here: the book opens itself when the first call is about to start, on its own thread.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     num::NonZeroUsize,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -37,9 +35,13 @@ const MAX_MB: usize = 512;
 pub(crate) struct Store {
     pub(crate) book: Arc<dyn Book>,
     on_failure: OnFailure,
+    tell: Tell,
     /// What calls change, if that is kept.
     pub(crate) images: Option<StoredImages>,
 }
+
+/// Tells the person what is wrong with the journal.
+type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,16 +58,19 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
         return Ok(None);
     }
     // Where there is no place for it, commands that make calls say so; others need none.
-    Ok(place::state().is_ok().then(|| open(settings)).transpose()?)
+    place::state().is_ok().then(|| open(settings)).transpose()
 }
 
 /// The store, for those who look at what is there.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
     let path = place::state()?.join("journal.db");
     let on_failure = on_failure(settings.journal.on_failure).unwrap_or(OnFailure::Warn);
-    let book: Arc<dyn Book> = Arc::new(SqliteBook::at(path, limits(settings), complain));
+    let tell = once_each();
+    let telling = tell.clone();
+    let book: Arc<dyn Book> =
+        Arc::new(SqliteBook::at(path, limits(settings), move |words| telling(words)));
     let images = settings.undo.enabled.unwrap_or(true).then(|| images(settings, &book)).transpose()?;
-    Ok(Store { book, on_failure, images })
+    Ok(Store { book, on_failure, tell, images })
 }
 
 fn on_failure(set: Option<settings::OnFailure>) -> Option<OnFailure> {
@@ -113,6 +118,17 @@ fn days(set: Option<NonZeroUsize>) -> Option<Duration> {
     set.map(|figure| Duration::from_secs((figure.get() as u64).saturating_mul(86_400)))
 }
 
+/// A trouble meets many: each first sentence is said once.
+fn once_each() -> Tell {
+    let said: Mutex<BTreeSet<String>> = Mutex::default();
+    Arc::new(move |words| {
+        let trouble = words.split(". ").next().unwrap_or(words).to_owned();
+        if said.lock().unwrap_or_else(PoisonError::into_inner).insert(trouble) {
+            complain(words);
+        }
+    })
+}
+
 fn limits(settings: &Settings) -> Limits {
     let days = settings.journal.keep_days.map_or(KEEP_DAYS, std::num::NonZeroUsize::get);
     let megabytes = settings.journal.max_mb.map_or(MAX_MB, std::num::NonZeroUsize::get);
@@ -126,7 +142,8 @@ fn limits(settings: &Settings) -> Limits {
 impl Store {
     /// An engine that records its calls here.
     pub(crate) fn add(&self, builder: EngineBuilder) -> EngineBuilder {
-        let journal = Journal::new(self.book.clone(), complain).on_failure(self.on_failure);
+        let tell = self.tell.clone();
+        let journal = Journal::new(self.book.clone(), move |words| tell(words)).on_failure(self.on_failure);
         match &self.images {
             Some(images) => {
                 builder.journal(journal.inspector(Arc::new(images.clone()))).images(images.clone())
@@ -137,11 +154,8 @@ impl Store {
 
     /// Waits until what was recorded would outlive this process.
     pub(crate) async fn flush(&self) {
-        static TOLD: AtomicBool = AtomicBool::new(false);
-        if let Err(err) = self.book.flush().await
-            && !TOLD.swap(true, Ordering::Relaxed)
-        {
-            complain(&format!("{err}. Some of what was done is not recorded."));
+        if let Err(err) = self.book.flush().await {
+            (self.tell)(&format!("{err}. Some of what was done is not recorded."));
         }
     }
 }

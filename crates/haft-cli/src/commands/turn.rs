@@ -81,6 +81,9 @@ fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
     let dialect = decoder.dialect().map_err(|err| input.wrong(err))?;
     let session = setup.session(&setup.engine()?)?;
     in_runtime(setup.servers.around(async {
+        if decoder.makes_ids {
+            session.count_calls_anew();
+        }
         setup.servers.upstreams.acquaint().await;
         let pool = session.pool();
         let teller = Teller { talk: setup.talk, pool: &pool };
@@ -123,7 +126,7 @@ async fn watch_stream(
     setup.servers.upstreams.acquaint().await;
     let pool = session.pool();
     let teller = Teller { talk: setup.talk, pool: &pool };
-    let (calls, dialect) = read_aside(input, args.dialect);
+    let (calls, dialect) = read_aside(input, args.dialect, session.clone());
     let watched = watch::run(session, setup.talk, Calls::Coming(calls), |event| {
         teller.tell(event);
         out.json(&wire::event(event))?;
@@ -189,13 +192,14 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> anyhow::Error {
 fn read_aside(
     input: Input,
     dialect: Option<Dialect>,
+    session: Session,
 ) -> (Receiver<anyhow::Result<Call>>, Arc<OnceLock<Dialect>>) {
     // Few, so that a long input waits in the pipe and not in memory.
     let (calls, coming) = channel(16);
     let told = Arc::new(OnceLock::new());
     let tell = Arc::clone(&told);
     thread::spawn(move || {
-        if let Err(err) = feed(input, Decoder::new(dialect), &tell, &calls) {
+        if let Err(err) = feed(input, Decoder::new(dialect), &tell, (&session, &calls)) {
             // If the turn is over, so is the interest in what is wrong.
             let _ = calls.blocking_send(Err(err));
         }
@@ -207,7 +211,7 @@ fn feed(
     input: Input,
     mut decoder: Decoder,
     tell: &OnceLock<Dialect>,
-    calls: &Sender<anyhow::Result<Call>>,
+    (session, calls): (&Session, &Sender<anyhow::Result<Call>>),
 ) -> anyhow::Result<()> {
     let Input { name, from } = input;
     let values = serde_json::Deserializer::from_reader(BufReader::new(from)).into_iter::<Value>();
@@ -216,6 +220,9 @@ fn feed(
         let found = decoder.calls(&value).map_err(|err| wrong(&name, err))?;
         if let Some(settled) = decoder.settled {
             tell.get_or_init(|| settled);
+        }
+        if decoder.makes_ids {
+            session.count_calls_anew();
         }
         for call in found {
             if calls.blocking_send(Ok(call)).is_err() {
@@ -235,6 +242,8 @@ struct Decoder {
     /// What the last value looked like. Without a call, a part of one API's message may look like another's.
     guess: Option<Dialect>,
     ids: HashSet<CallId>,
+    /// Whether calls came without ids, and have got some that only say where they stand.
+    makes_ids: bool,
 }
 
 const NO_DIALECT: &str = "no API writes such a message; name its dialect with --dialect, if it has one";
@@ -242,7 +251,7 @@ const NO_MESSAGE: &str = "there is no message";
 
 impl Decoder {
     fn new(dialect: Option<Dialect>) -> Decoder {
-        Decoder { settled: dialect, guess: None, ids: HashSet::new() }
+        Decoder { settled: dialect, guess: None, ids: HashSet::new(), makes_ids: false }
     }
 
     fn dialect(&self) -> anyhow::Result<Dialect> {
@@ -269,6 +278,8 @@ impl Decoder {
     /// Results are told apart by the ids of their calls. Gemini leaves ids out, and those that are made instead begin
     /// anew with each value: such a call gets the next one.
     fn unique(&mut self, mut call: Call, dialect: Dialect) -> anyhow::Result<Call> {
+        let is_place = |id: &str| id.strip_prefix("call_").is_some_and(|place| place.parse::<u32>().is_ok());
+        self.makes_ids |= dialect == Dialect::Gemini && is_place(call.id.as_str());
         let mut number = self.ids.len();
         while !self.ids.insert(call.id.clone()) {
             if dialect != Dialect::Gemini {

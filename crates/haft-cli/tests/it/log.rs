@@ -41,6 +41,18 @@ fn a_turn_that_is_sent_twice_happens_once() {
 }
 
 #[test]
+fn calls_of_an_api_without_ids_are_new_in_every_turn() {
+    let place = Place::new("-- project/haft.toml\n");
+    let call = json!({ "functionCall": { "name": "Bash", "args": { "command": "echo x >> lines.txt" } } });
+    let message = json!({ "candidates": [{ "content": { "role": "model", "parts": [call] } }] }).to_string();
+    for _ in 0..2 {
+        let ran = place.haft_with(&["turn", "--session", "work", "--allow", "Bash"], &message);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    assert_eq!(fs::read_to_string(place.path("project/lines.txt")).unwrap(), "x\nx\n");
+}
+
+#[test]
 fn calls_of_haft_call_are_new_unless_they_have_an_id() {
     let place = Place::new("-- project/haft.toml\n");
     let call = |more: &[&str]| {
@@ -169,46 +181,61 @@ fn a_place_that_is_missing_is_said() {
     }
 }
 
-/// A disk of its own, which is small. Only where namespaces let anybody mount one.
-#[test]
-fn a_full_disk_is_said_and_nothing_that_was_recorded_is_lost() {
-    let place = Place::new("-- project/haft.toml\n");
-    let haft = env!("CARGO_BIN_EXE_haft");
-    let state = place.path("state");
-    fs::create_dir_all(&state).unwrap();
-    let script = format!(
-        "mount -t tmpfs -o size=400k none {0} || exit 77
-         mkdir {0}/haft && chmod 700 {0}/haft
-         {haft} call Write '{{\"file_path\":\"a.txt\",\"content\":\"x\"}}' --allow 'Edit(**)' --session work >&2 || exit 1
-         head -c 390k /dev/zero > {0}/filler 2>/dev/null
-         {haft} call Write '{{\"file_path\":\"b.txt\",\"content\":\"x\"}}' --allow 'Edit(**)' --session work --config refuse.toml
-         echo \"code $?\"
-         rm {0}/filler
-         {haft} log --json --session work",
-        state.display()
-    );
-    fs::write(place.path("project/refuse.toml"), "journal.on_failure = \"refuse\"\n").unwrap();
+/// Runs a script where anybody may mount something; `None` where nobody may.
+fn with_mounts(place: &Place, script: &str) -> Option<Ran> {
     let command = place.command(&[]);
     let environment: Vec<_> =
         command.get_envs().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).collect();
     #[expect(clippy::disallowed_methods, reason = "the binary is what is tested")]
     let mut unshare = std::process::Command::new("unshare");
     unshare
-        .args(["-rm", "sh", "-c", &script])
+        .args(["-rm", "sh", "-c", script])
         .current_dir(place.path("project"))
         .env_clear()
         .envs(environment);
-    unshare.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    let Ok(output) = unshare.output() else { return };
-    let ran = Ran::of(&output);
-    if ran.code == 77 || ran.err.contains("unshare") {
-        return;
-    }
+    unshare.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HAFT", env!("CARGO_BIN_EXE_haft"));
+    let ran = Ran::of(&unshare.output().ok()?);
+    (ran.code != 77 && !ran.err.contains("unshare")).then_some(ran)
+}
+
+/// How many lines of JSON are in it.
+fn rows(ran: &Ran) -> usize {
+    ran.out.lines().filter(|line| line.starts_with('{')).count()
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_is_said_once_and_what_is_there_can_be_read() {
+    let place = Place::new("-- project/.git/HEAD\n");
+    place.haft(&["call", "List"]);
+    let script = r#"
+        mount --bind $XDG_STATE_HOME $XDG_STATE_HOME && mount -o remount,ro,bind $XDG_STATE_HOME || exit 77
+        $HAFT call Write '{"file_path":"a.txt","content":"x"}' --allow 'Edit(**)'
+        $HAFT log --json"#;
+    let Some(ran) = with_mounts(&place, script) else { return };
+    assert!(place.path("project/a.txt").exists() && ran.out.contains("created"), "{ran:?}");
+    assert_eq!(ran.err.matches("Read-only file system").count(), 1, "{}", ran.err);
+    assert_eq!(rows(&ran), 1, "{ran:?}");
+}
+
+/// A disk of its own, which is small.
+#[test]
+fn a_full_disk_is_said_and_nothing_that_was_recorded_is_lost() {
+    let place = Place::new("-- project/.git/HEAD\n-- project/refuse.toml\njournal.on_failure = \"refuse\"\n");
+    fs::create_dir_all(place.path("state")).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=400k none $XDG_STATE_HOME || exit 77
+        mkdir -m 700 $XDG_STATE_HOME/haft
+        $HAFT call Write '{"file_path":"a.txt","content":"x"}' --allow 'Edit(**)' --session work >&2 || exit 1
+        head -c 390k /dev/zero > $XDG_STATE_HOME/filler 2>/dev/null
+        $HAFT call Write '{"file_path":"b.txt","content":"x"}' --allow 'Edit(**)' --session work --config refuse.toml
+        echo "code $?"
+        rm $XDG_STATE_HOME/filler
+        $HAFT log --json --session work"#;
+    let Some(ran) = with_mounts(&place, script) else { return };
     assert!(
         ran.out.contains("could not be recorded in the journal") && ran.out.contains("code 1"),
         "{ran:?}"
     );
     assert!(!place.path("project/b.txt").exists() && place.path("project/a.txt").exists());
-    let kept = ran.out.lines().filter(|line| line.starts_with('{')).count();
-    assert_eq!(kept, 1, "{ran:?}");
+    assert_eq!(rows(&ran), 1, "{ran:?}");
 }

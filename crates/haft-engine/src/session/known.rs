@@ -78,6 +78,11 @@ impl Known {
         turn
     }
 
+    /// Ids mean nothing from now on.
+    pub(crate) fn count_anew(&self) {
+        self.lock().counts_anew = true;
+    }
+
     /// Every call of the turn has its result.
     pub(crate) fn turn_ended(&self, turn: u32) {
         self.lock().open.remove(&turn);

@@ -3,7 +3,10 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use haft_tool::{Caller, Change, Effects, Fault, PathBase, SessionFacts, SessionId, Spec};
@@ -46,6 +49,8 @@ struct Inner {
     judgements: Record,
     /// The calls that came before; empty until the first turn, and for good where there is no journal.
     known: OnceCell<Known>,
+    /// Whether ids of calls are only places in their turn.
+    counts_anew: AtomicBool,
     toolset: Option<Filter>,
     failures: Failures,
     seen: Arc<Seen>,
@@ -198,6 +203,7 @@ impl Session {
             grants: Grants::default(),
             judgements: Record::default(),
             known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },
+            counts_anew: AtomicBool::new(false),
             toolset,
             failures: Failures::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
@@ -489,6 +495,16 @@ impl Session {
     /// The same, once they were asked for.
     pub(crate) fn known_by_now(&self) -> Option<&Known> {
         self.0.known.get()
+    }
+
+    /// Says that ids of calls are only places in their turn: some APIs give none. A call that comes with an id and an input of
+    /// before is then a new one, unless its turn was cut off.
+    pub fn count_calls_anew(&self) {
+        self.0.counts_anew.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counts_calls_anew(&self) -> bool {
+        self.0.counts_anew.load(Ordering::Relaxed)
     }
 
     /// Counts a turn that begins, and notes it in the journal. 0 where there is none.

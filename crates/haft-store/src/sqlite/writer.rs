@@ -153,7 +153,9 @@ impl Writer<'_> {
         }
         if !self.kept_back.is_empty() {
             let count = self.kept_back.len();
-            (self.shared.tell)(&format!("{count} entries of the journal could not be written and are lost."));
+            let words =
+                format!("what waited for the journal could not be written and is lost (entries: {count}).");
+            (self.shared.tell)(&words);
         }
     }
 

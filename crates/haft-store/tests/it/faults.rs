@@ -119,7 +119,7 @@ async fn where_there_is_no_room_whoever_waits_is_told_and_what_was_written_stays
     while told.lock().unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    assert!(told.lock().unwrap()[0].contains("could not be written and are lost"), "{told:?}");
+    assert!(told.lock().unwrap()[0].contains("could not be written and is lost"), "{told:?}");
 }
 
 #[tokio::test]

@@ -40,9 +40,9 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Shows one call: its input, what was decided and why, its result, all that happened to it
-    Show(With<Show>),
+    Show(Box<With<Show>>),
     /// Writes calls with all that is known of them as lines of JSON, the earliest first
-    Export(With<Which>),
+    Export(Box<With<Which>>),
 }
 
 #[derive(Debug, clap::Args)]

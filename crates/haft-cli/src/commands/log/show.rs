@@ -125,3 +125,70 @@ fn block(block: &Value) -> String {
         None => format!("[{}]", block["type"].as_str().unwrap_or("something else than text")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_engine::session::CallState;
+    use serde_json::json;
+
+    use super::{
+        super::{table::tests::call, when::tests::noon},
+        *,
+    };
+
+    #[test]
+    fn a_call_is_told_in_the_order_in_which_it_happened() {
+        let step = |stage: &str, outcome: &str| json!({ "stage": stage, "outcome": outcome });
+        let trace = json!({
+            "verdict": "allow",
+            "class": "write",
+            "reason": "allow: allow rule `Edit(**)` (command line) covers it: writes /w/src/main.rs",
+            "rule": { "text": "Edit(**)", "origin": "command line", "layer": "global", "reason": "it is mine" },
+            "part": "writes /w/src/main.rs",
+            "otherwise": null,
+            "layers": [step("deny lists", "empty"), step("global", "allow")],
+            "steps": [step("deny rules", "there are none"), step("allow rules", "it covers it")],
+        });
+        let whole = json!({
+            "events": [
+                { "kind": "decision", "body": trace },
+                { "kind": "input", "body": { "file_path": "/w/src/main.rs" } },
+                { "kind": "approval", "body": { "by": "person", "said": "once" } },
+                { "kind": "recalled", "body": null },
+            ],
+            "result": { "blocks": [{ "type": "text", "text": "created\u{1b}[2J\n" }, { "type": "image" }] },
+        });
+        insta::assert_snapshot!(one(&call(7, "Write", CallState::Finished), &whole, &noon()), @r#"
+        call 7  Write src/main.rs, which is a file with a name that is rather long
+          id         toolu_7  (session work, turn 1)
+          tool       Write
+          when       2026-11-16 09:30:05 UTC
+          state      done, 12 ms
+          writes     /w/src/main.rs
+
+        input
+          {
+            "file_path": "/w/src/main.rs"
+          }
+
+        decision
+          allow: allow rule `Edit(**)` (command line) covers it: writes /w/src/main.rs
+            class      write
+            rule       Edit(**)  (command line, layer global)
+            because    it is mine
+            part       writes /w/src/main.rs
+            layers     deny lists: empty, global: allow
+            deny rules       there are none
+            allow rules      it covers it
+
+        events
+          approval   {"by":"person","said":"once"}
+          recalled
+
+        result
+          created\u{1b}[2J
+
+          [image]
+        "#);
+    }
+}

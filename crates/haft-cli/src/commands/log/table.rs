@@ -57,7 +57,7 @@ fn cut(cells: &[String; 6], page: &Page) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use haft_engine::session::{CallKey, Digest};
     use haft_store::{CallNo, PathRow};
 
@@ -66,7 +66,7 @@ pub(super) mod tests {
         *,
     };
 
-    pub(in crate::commands::log) fn call(no: i64, tool: &str, state: CallState) -> CallRow {
+    pub(crate) fn call(no: i64, tool: &str, state: CallState) -> CallRow {
         let key = CallKey {
             session: "work".into(),
             call: format!("toolu_{no}").into(),

@@ -35,6 +35,9 @@ impl<'t> CallCx<'t> {
             return Some(Arc::new(Ticket { key, before: None, is_recent: false }));
         }
         let known = self.session.known_by_now()?;
+        if self.session.counts_calls_anew() {
+            known.count_anew();
+        }
         let Arrival { key, before, is_recent } = known.arrives(self.session.id(), self.turn, call);
         Some(Arc::new(Ticket { key, before, is_recent }))
     }

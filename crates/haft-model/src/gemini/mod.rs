@@ -1,13 +1,19 @@
 //! Gemini `generateContent`: calls and results are parts of a content, and ids are optional.
 
+mod stream; //   reading an answer while it comes
+mod request; //  the whole of what is sent
+
 use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    message::{At, Calls, DialectError},
     piece::{Kind, Media, Piece, messages, pieces},
+    reading::{At, Calls, DialectError},
     schema::{Holds, Shown, each_schema, list_required, merge, say},
 };
+
+pub(crate) use request::{message, request};
+pub(crate) use stream::Reader;
 
 pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
     let mut calls = Calls::default();

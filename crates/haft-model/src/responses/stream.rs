@@ -1,0 +1,209 @@
+//! A stream of Responses: items that are added, go on and are done, each with a number.
+//!
+//! An item that is done comes whole, and goes back as it came: reasoning is encrypted in it, and ids belong together.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::{
+    ErrorKind, ModelError,
+    conversation::Said,
+    stream::{Draft, Flow, Read, Slot, Stop, field, items},
+};
+
+/// The items of the response that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    slots: HashMap<u64, Slot>,
+    done: HashSet<u64>,
+    has_refused: bool,
+}
+
+impl Reader {
+    pub(crate) fn event(&mut self, kind: &str, json: &str, event: &Value, draft: &mut Draft) -> Read {
+        let number = event.get("output_index").and_then(Value::as_u64).unwrap_or_default();
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or(kind);
+        let delta = event.get("delta").and_then(Value::as_str).unwrap_or_default();
+        match kind {
+            "response.created" | "response.in_progress" => begin(&event["response"], draft),
+            "response.output_item.added" => self.added(number, &event["item"], draft)?,
+            "response.output_text.delta" => self.words(number, Said::Text(String::new()), delta, draft)?,
+            "response.refusal.delta" => {
+                self.has_refused = true;
+                self.words(number, Said::Text(String::new()), delta, draft)?;
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.words(number, Said::Thinking(String::new()), delta, draft)?;
+            }
+            "response.reasoning_summary_part.added" => self.next_thought(number, draft),
+            "response.function_call_arguments.delta" => self.arguments(number, delta, draft)?,
+            "response.function_call_arguments.done" => self.arguments_done(number, event, draft)?,
+            "response.output_item.done" => {
+                self.item_done(number, field(json, "item").unwrap_or_default(), &event["item"], draft)?;
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                return self.whole(field(json, "response").unwrap_or_default(), &event["response"], draft);
+            }
+            "error" => return Err(ModelError::told(event)),
+            // Hosted tools tell how they are getting on; what they did is in their items.
+            _ if event.get("error").is_some_and(|error| !error.is_null()) => {
+                return Err(ModelError::told(event));
+            }
+            _ => {}
+        }
+        Ok(Flow::On)
+    }
+
+    /// The response when it is over, which is also what a server sends that does not stream.
+    pub(crate) fn whole(&mut self, json: &str, response: &Value, draft: &mut Draft) -> Read {
+        if response.get("error").is_some_and(|error| !error.is_null()) || response["status"] == "failed" {
+            return Err(ModelError::told(response));
+        }
+        if !response.is_object() {
+            let why = "the answer is no response: it is no object";
+            return Err(ModelError::new(ErrorKind::Unreadable, why));
+        }
+        begin(response, draft);
+        let values = response.get("output").and_then(Value::as_array);
+        let texts = field(json, "output").map(items).unwrap_or_default();
+        for (number, (json, item)) in (0..).zip(texts.into_iter().zip(values.into_iter().flatten())) {
+            self.item_done(number, json, item, draft)?;
+        }
+        draft.close_all();
+        draft.stop = Some(self.stop(response));
+        Ok(Flow::Over)
+    }
+
+    fn added(&mut self, number: u64, item: &Value, draft: &mut Draft) -> Result<(), ModelError> {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+        let slot = match text("type") {
+            "message" => draft.begin(Said::Text(String::new()))?,
+            "reasoning" => draft.begin(Said::Thinking(String::new()))?,
+            "function_call" => draft.open(text("call_id"), text("name"))?,
+            kind => draft.begin(Said::Other(kind.to_owned()))?,
+        };
+        self.slots.insert(number, slot);
+        Ok(())
+    }
+
+    fn words(&mut self, number: u64, said: Said, piece: &str, draft: &mut Draft) -> Result<(), ModelError> {
+        let slot = match self.slots.get(&number) {
+            Some(slot) => *slot,
+            None => *self.slots.entry(number).insert_entry(draft.begin(said)?).get(),
+        };
+        draft.add(slot, piece);
+        Ok(())
+    }
+
+    /// A summary has paragraphs.
+    fn next_thought(&self, number: u64, draft: &mut Draft) {
+        if let Some(slot) = self.slots.get(&number).filter(|slot| !draft.words(**slot).is_empty()) {
+            draft.add(*slot, "\n\n");
+        }
+    }
+
+    fn arguments(&self, number: u64, piece: &str, draft: &mut Draft) -> Result<(), ModelError> {
+        let slot = self.slots.get(&number).ok_or_else(no_call)?;
+        draft.arguments(*slot, piece, false);
+        Ok(())
+    }
+
+    fn arguments_done(&self, number: u64, event: &Value, draft: &mut Draft) -> Result<(), ModelError> {
+        let slot = *self.slots.get(&number).ok_or_else(no_call)?;
+        // A call without a name yet gets it with the item.
+        if !draft.words(slot).is_empty() {
+            close(slot, event, draft);
+        }
+        Ok(())
+    }
+
+    fn item_done(
+        &mut self,
+        number: u64,
+        json: &str,
+        item: &Value,
+        draft: &mut Draft,
+    ) -> Result<(), ModelError> {
+        if !item.is_object() || !self.done.insert(number) {
+            return Ok(());
+        }
+        if !self.slots.contains_key(&number) {
+            self.added(number, item, draft)?;
+        }
+        let slot = self.slots[&number];
+        match item["type"].as_str().unwrap_or_default() {
+            "function_call" => {
+                draft.name(slot, item["name"].as_str().unwrap_or_default());
+                close(slot, item, draft);
+            }
+            "message" if draft.words(slot).is_empty() => self.message(slot, item, draft),
+            "reasoning" if draft.words(slot).is_empty() => thoughts(slot, item, draft),
+            _ => {}
+        }
+        draft.keep(slot, json);
+        Ok(())
+    }
+
+    fn message(&mut self, slot: Slot, item: &Value, draft: &mut Draft) {
+        for part in item["content"].as_array().into_iter().flatten() {
+            self.has_refused |= part["type"] == "refusal";
+            let words = [&part["text"], &part["refusal"]].into_iter().find_map(Value::as_str);
+            draft.add(slot, words.unwrap_or_default());
+        }
+    }
+
+    fn stop(&self, response: &Value) -> Stop {
+        let why = response["incomplete_details"]["reason"].as_str();
+        match (response["status"].as_str(), why) {
+            (Some("incomplete"), Some("max_output_tokens")) => Stop::MaxTokens,
+            (Some("incomplete"), Some("content_filter")) => Stop::Refused,
+            (Some("incomplete"), why) => Stop::Other(why.unwrap_or("incomplete").to_owned()),
+            (Some("cancelled"), _) => Stop::Other("cancelled".to_owned()),
+            _ if self.has_refused => Stop::Refused,
+            _ => Stop::End,
+        }
+    }
+}
+
+/// The arguments come whole at the end; a server may not have sent them in pieces at all.
+fn close(slot: Slot, source: &Value, draft: &mut Draft) {
+    if !draft.has_arguments(slot) {
+        match &source["arguments"] {
+            Value::String(text) => draft.arguments(slot, text, false),
+            Value::Null => {}
+            other => draft.arguments(slot, &other.to_string(), false),
+        }
+    }
+    draft.close(slot);
+}
+
+fn thoughts(slot: Slot, item: &Value, draft: &mut Draft) {
+    for key in ["summary", "content"] {
+        for (index, part) in item[key].as_array().into_iter().flatten().enumerate() {
+            let between = if index > 0 { "\n\n" } else { "" };
+            draft.add(slot, between);
+            draft.add(slot, part["text"].as_str().unwrap_or_default());
+        }
+        if !draft.words(slot).is_empty() {
+            break;
+        }
+    }
+}
+
+fn no_call() -> ModelError {
+    ModelError::new(ErrorKind::Unreadable, "arguments came for a call that never began")
+}
+
+fn begin(response: &Value, draft: &mut Draft) {
+    let text = |key: &str| response.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (draft.id, draft.model) = (text("id"), text("model"));
+    let usage = &response["usage"];
+    let count = |usage: &Value, key: &str| usage.get(key).and_then(Value::as_u64);
+    draft.used(|used| {
+        used.input = count(usage, "input_tokens").unwrap_or(used.input);
+        used.output = count(usage, "output_tokens").unwrap_or(used.output);
+        used.cached = count(&usage["input_tokens_details"], "cached_tokens").unwrap_or(used.cached);
+        used.thinking = count(&usage["output_tokens_details"], "reasoning_tokens").unwrap_or(used.thinking);
+    });
+}

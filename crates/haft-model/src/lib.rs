@@ -35,6 +35,8 @@ mod responses; //     Responses
 mod gemini; //        generateContent
 #[cfg(feature = "client")]
 mod client; //        HTTP
+#[cfg(feature = "scripted")]
+pub mod scripted; //  what a model would say, for tests
 
 pub use conversation::{
     Assistant, Effort, History, Message, Part, Request, RequestOptions, Said, Thinking, ToolChoice,

@@ -47,7 +47,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "haft",
         ],
     ),
-    (TESTKIT, &["haft-tool", "haft-schema", "haft-engine"]),
+    // The scripted model speaks through it.
+    (TESTKIT, &["haft-tool", "haft-schema", "haft-engine", "haft-model"]),
     ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-tools", "haft-mcp"]),
 ];
 

@@ -26,16 +26,20 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<(&'static str, Request)> {
     let plain = RequestOptions::new("a-model");
     let mut hello = History::new(dialect);
     hello.push(Message::user("Hello."));
-    let with = |options: RequestOptions| conversation(dialect).request(&options);
+    let mut with_tool = hello.clone();
+    let schema = Schema::from_value(json!({ "type": "object", "properties": {} }));
+    with_tool.set_tools([offer("Read", &schema)]);
+    let with = |options: RequestOptions| with_tool.request(&options);
     let mut requests = vec![
         ("a greeting", hello.request(&plain)),
-        ("a conversation", with(plain.clone())),
+        ("a conversation", conversation(dialect).request(&plain)),
         ("in one piece", with(RequestOptions { whole: true, uncached: true, ..plain.clone() })),
         (
             "with limits",
             with(RequestOptions {
                 max_tokens: Some(4_000),
-                temperature: Some(0.5),
+                // Anthropic's newest types have none any more; older models and compatible servers do.
+                temperature: (dialect != Dialect::Anthropic).then_some(0.5),
                 cache_key: Some("session-1".to_owned()),
                 ..plain.clone()
             }),
@@ -63,17 +67,9 @@ fn conversation(dialect: Dialect) -> History {
     let schema =
         Schema::from_value(json!({ "type": "object", "properties": { "path": { "type": "string" } },
         "required": ["path"], "additionalProperties": false }));
-    let offer = |name| Offer {
-        name,
-        title: name,
-        prompt: "Reads a file.",
-        schema: &schema,
-        output: None,
-        deferred: false,
-    };
     let mut history = History::new(dialect);
     history.set_system("You are brief.");
-    history.set_tools([offer("List"), offer("Read")]);
+    history.set_tools([offer("List", &schema), offer("Read", &schema)]);
     let picture = Block::Image { media_type: "image/png".to_owned(), data: b"\x89PNG".to_vec() };
     let paper = Block::Document {
         media_type: "application/pdf".to_owned(),
@@ -101,6 +97,10 @@ fn conversation(dialect: Dialect) -> History {
     history.push(Assistant { parts: vec![Part::new(Said::Text("A program and a picture.".to_owned()))] });
     history.push(Message::user("Thanks. And now?"));
     history
+}
+
+fn offer<'a>(name: &'a str, schema: &'a Schema) -> Offer<'a> {
+    Offer { name, title: name, prompt: "Takes a path.", schema, output: None, deferred: false }
 }
 
 fn result(call: &Call, blocks: Vec<Block>, fault: Option<FaultKind>) -> ToolResult {

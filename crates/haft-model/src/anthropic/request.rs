@@ -29,7 +29,7 @@ pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
     fields.put("max_tokens", max_tokens(options));
     if !history.tools.is_empty() {
         fields.write("tools", |json| write_tools(history, options, json));
-        fields.put("tool_choice", tool_choice(options));
+        fields.put_some("tool_choice", tool_choice(options));
     }
     if !history.system.trim().is_empty() {
         fields.write("system", |json| write_system(history, options, json));

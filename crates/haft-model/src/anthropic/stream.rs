@@ -217,6 +217,8 @@ fn usage(usage: &Value, draft: &mut Draft) {
         used.cache_written = count("cache_creation_input_tokens").unwrap_or(used.cache_written);
         used.input = fresh.saturating_add(used.cached).saturating_add(used.cache_written);
         used.output = count("output_tokens").unwrap_or(used.output);
+        let thoughts = usage["output_tokens_details"].get("thinking_tokens").and_then(Value::as_u64);
+        used.thinking = thoughts.unwrap_or(used.thinking);
     });
 }
 

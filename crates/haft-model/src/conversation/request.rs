@@ -11,7 +11,7 @@ pub struct RequestOptions {
     pub model: String,
     /// The most tokens that it may answer with. Anthropic's API wants a number: 32,000 unless one is given.
     pub max_tokens: Option<u32>,
-    /// How freely it chooses words. Models that think mostly refuse to be told.
+    /// How freely it chooses words. Models that think mostly refuse to be told, and so do Anthropic's newest.
     pub temperature: Option<f64>,
     /// How much it thinks before it answers.
     pub thinking: Option<Thinking>,

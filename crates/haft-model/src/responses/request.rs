@@ -10,7 +10,7 @@ use crate::{
     Dialect, History, Message, RequestOptions, Thinking, ToolChoice,
     conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, quoted},
     openai::effort,
-    piece::pieces_of,
+    piece::{Piece, pieces_of},
 };
 
 pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
@@ -67,8 +67,17 @@ pub(crate) fn message(message: &Message) -> Encoded {
 
 fn user(blocks: &[Block]) -> Encoded {
     let pieces = pieces_of(blocks, |media| media.is_common_image() || media.is_pdf());
-    let content: Value = pieces.iter().map(content_part).collect();
+    let content: Value = pieces.iter().map(detailed_part).collect();
     Encoded::of(&json!({ "type": "message", "role": "user", "content": content }))
+}
+
+/// Outside of a result the API wants to be told how closely to look.
+fn detailed_part(piece: &Piece<'_>) -> Value {
+    let mut part = content_part(piece);
+    if part["type"] == "input_image" {
+        part["detail"] = "auto".into();
+    }
+    part
 }
 
 fn assistant(message: &Assistant) -> Encoded {

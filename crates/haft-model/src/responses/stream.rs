@@ -136,6 +136,10 @@ impl Reader {
             "function_call" => {
                 draft.name(slot, item["name"].as_str().unwrap_or_default());
                 close(slot, item, draft);
+                // Under an id of its own a call goes back as it is known here: its result has that id.
+                if !draft.has_id(slot, item["call_id"].as_str().unwrap_or_default()) {
+                    return Ok(());
+                }
             }
             "message" if draft.words(slot).is_empty() => self.message(slot, item, draft),
             "reasoning" if draft.words(slot).is_empty() => thoughts(slot, item, draft),

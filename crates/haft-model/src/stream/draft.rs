@@ -206,6 +206,11 @@ impl Draft {
         self.parts[slot.0].kept = Some(json.into());
     }
 
+    /// Whether a call has this id.
+    pub(crate) fn has_id(&self, slot: Slot, id: &str) -> bool {
+        matches!(&self.parts[slot.0].said, Said::Call(call) if call.id.as_str() == id)
+    }
+
     /// The words of a part; the name of a call.
     pub(crate) fn words(&self, slot: Slot) -> &str {
         match &self.parts[slot.0].said {

@@ -3,7 +3,8 @@
 
 use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use haft_model::{
-    Assistant, Dialect, Effort, History, Message, Part, Request, RequestOptions, Said, Thinking, ToolChoice,
+    Assistant, Decoder, Dialect, Effort, History, Message, Part, Request, RequestOptions, Said, StreamEvent,
+    Thinking, ToolChoice,
 };
 use haft_tool::{Block, FaultKind, Schema};
 use serde_json::{Value, json};
@@ -33,6 +34,7 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<(&'static str, Request)> {
     let mut requests = vec![
         ("a greeting", hello.request(&plain)),
         ("a conversation", conversation(dialect).request(&plain)),
+        ("an answer of its own, sent back", sent_back(dialect).request(&plain)),
         ("in one piece", with(RequestOptions { whole: true, uncached: true, ..plain.clone() })),
         (
             "with limits",
@@ -60,6 +62,28 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<(&'static str, Request)> {
         requests.push((name, with(RequestOptions { tool_choice, one_call: true, ..plain.clone() })));
     }
     requests
+}
+
+/// What the API's own model said, with all that it wants back, and the results of its calls.
+fn sent_back(dialect: Dialect) -> History {
+    let bytes = match dialect {
+        Dialect::Anthropic => include_str!("../tests/it/streams/anthropic/thinking_and_parallel_calls.sse"),
+        Dialect::OpenAi => include_str!("../tests/it/streams/openai/parallel_calls.sse"),
+        Dialect::Responses => include_str!("../tests/it/streams/responses/reasoning_and_calls.sse"),
+        Dialect::Gemini => include_str!("../tests/it/streams/gemini/thoughts_and_calls.sse"),
+    };
+    let mut history = History::new(dialect);
+    history.push(Message::user("Read both."));
+    let mut decoder = Decoder::seeded(dialect, 7);
+    let events = decoder.feed(bytes.as_bytes()).into_iter().chain(decoder.end());
+    for event in events {
+        let StreamEvent::Done(response) = event else { continue };
+        let calls: Vec<Call> = response.message.calls().cloned().collect();
+        history.push(response.message);
+        let found = || vec![Block::Text("found".to_owned())];
+        history.push(Message::Results(calls.iter().map(|call| result(call, found(), None)).collect()));
+    }
+    history
 }
 
 /// What another API's model said, and so is sent without anything that only its own wants back.

@@ -126,6 +126,14 @@ impl Endpoint {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
+    /// An error without the key: servers repeat what they were sent.
+    pub(super) fn without_key(&self, mut error: ModelError) -> ModelError {
+        if let Some(Key(key)) = self.key.as_ref().filter(|key| key.0.len() >= 6) {
+            error.message = error.message.replace(key.as_str(), "…");
+        }
+        error
+    }
+
     /// The headers that say who asks, and those that were given.
     pub(super) fn headers(&self) -> Vec<(String, String)> {
         let mut headers = Vec::new();

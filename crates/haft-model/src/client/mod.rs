@@ -71,7 +71,7 @@ impl Client {
     /// last event of the stream.
     pub async fn stream(&self, request: &Request) -> Result<Stream, ModelError> {
         let answer = self.send(request).await?;
-        Ok(Stream::new(answer, request.dialect(), self.endpoint.idle))
+        Ok(Stream::new(answer, self.endpoint.clone()))
     }
 
     /// Asks, and waits for the whole answer.
@@ -96,7 +96,10 @@ impl Client {
             Ok(answer) => answer.map_err(|err| broken(&err))?,
             Err(_) => return Err(silent(self.endpoint.idle)),
         };
-        if answer.status().is_success() { Ok(answer) } else { Err(refused(answer, self.endpoint.idle).await) }
+        match answer.status().is_success() {
+            true => Ok(answer),
+            false => Err(self.endpoint.without_key(refused(answer, self.endpoint.idle).await)),
+        }
     }
 
     async fn http(&self) -> Result<&reqwest::Client, ModelError> {

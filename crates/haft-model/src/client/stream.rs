@@ -4,8 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use reqwest::Response as Answer;
 
-use super::{broken, silent};
-use crate::{Decoder, Dialect, StreamEvent};
+use super::{Endpoint, broken, silent};
+use crate::{Decoder, StreamEvent};
 
 /// So long the end of an answer may take after its last event, before its connection is given up.
 const LINGER: Duration = Duration::from_millis(200);
@@ -17,12 +17,13 @@ pub struct Stream {
     answer: Option<Answer>,
     decoder: Decoder,
     waiting: VecDeque<StreamEvent>,
-    idle: Duration,
+    endpoint: Endpoint,
 }
 
 impl Stream {
-    pub(super) fn new(answer: Answer, dialect: Dialect, idle: Duration) -> Stream {
-        Stream { answer: Some(answer), decoder: Decoder::new(dialect), waiting: VecDeque::new(), idle }
+    pub(super) fn new(answer: Answer, endpoint: Endpoint) -> Stream {
+        let decoder = Decoder::new(endpoint.dialect());
+        Stream { answer: Some(answer), decoder, waiting: VecDeque::new(), endpoint }
     }
 
     /// The next event; `None` after the last one, which is `Done` or `Failed`. It can be dropped and asked again: nothing
@@ -39,13 +40,19 @@ impl Stream {
                 self.answer = None;
                 return None;
             }
-            let events = match tokio::time::timeout(self.idle, answer.chunk()).await {
+            let idle = self.endpoint.idle;
+            let events = match tokio::time::timeout(idle, answer.chunk()).await {
                 Ok(Ok(Some(piece))) => self.decoder.feed(&piece),
                 Ok(Ok(None)) => self.decoder.end(),
                 Ok(Err(err)) => self.decoder.fail(broken(&err)),
-                Err(_) => self.decoder.fail(silent(self.idle)),
+                Err(_) => self.decoder.fail(silent(idle)),
             };
-            self.waiting.extend(events);
+            self.waiting.extend(events.into_iter().map(|event| match event {
+                StreamEvent::Failed(error) => {
+                    StreamEvent::Failed(Box::new(self.endpoint.without_key(*error)))
+                }
+                event => event,
+            }));
         }
     }
 }

@@ -1,6 +1,8 @@
-//! A stream of Responses: items that are added, go on and are done, each with a number.
+//! A stream of Responses: items that are added, go on and are done.
 //!
 //! An item that is done comes whole, and goes back as it came: reasoning is encrypted in it, and ids belong together.
+//! The API gives items numbers and ids; compatible servers leave out the one or the other, and some name a call by the id
+//! of its call. So an item is known by whatever it was called.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,32 +17,41 @@ use crate::{
 /// The items of the response that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    slots: HashMap<u64, Slot>,
-    done: HashSet<u64>,
+    /// By number and by ids.
+    slots: HashMap<String, Slot>,
+    last: Option<Slot>,
+    done: HashSet<Slot>,
+    has_numbers: bool,
     has_refused: bool,
 }
 
 impl Reader {
     pub(crate) fn event(&mut self, kind: &str, json: &str, event: &Value, draft: &mut Draft) -> Read {
-        let number = event.get("output_index").and_then(Value::as_u64).unwrap_or_default();
         let kind = event.get("type").and_then(Value::as_str).unwrap_or(kind);
         let delta = event.get("delta").and_then(Value::as_str).unwrap_or_default();
+        let names = names(
+            event.get("output_index"),
+            &[&event["item_id"], &event["item"]["id"], &event["item"]["call_id"]],
+        );
+        self.has_numbers |= event.get("output_index").is_some();
         match kind {
             "response.created" | "response.in_progress" => begin(&event["response"], draft),
-            "response.output_item.added" => self.added(number, &event["item"], draft)?,
-            "response.output_text.delta" => self.words(number, Said::Text(String::new()), delta, draft)?,
+            "response.output_item.added" => drop(self.added(names, &event["item"], draft)?),
+            "response.output_text.delta" => self.words(names, Said::Text(String::new()), delta, draft)?,
             "response.refusal.delta" => {
                 self.has_refused = true;
-                self.words(number, Said::Text(String::new()), delta, draft)?;
+                self.words(names, Said::Text(String::new()), delta, draft)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.words(number, Said::Thinking(String::new()), delta, draft)?;
+                self.words(names, Said::Thinking(String::new()), delta, draft)?;
             }
-            "response.reasoning_summary_part.added" => self.next_thought(number, draft),
-            "response.function_call_arguments.delta" => self.arguments(number, delta, draft)?,
-            "response.function_call_arguments.done" => self.arguments_done(number, event, draft)?,
+            "response.reasoning_summary_part.added" => self.next_thought(&names, draft),
+            "response.function_call_arguments.delta" => {
+                draft.arguments(self.find(&names).ok_or_else(no_call)?, delta, false);
+            }
+            "response.function_call_arguments.done" => self.arguments_done(&names, event, draft)?,
             "response.output_item.done" => {
-                self.item_done(number, field(json, "item").unwrap_or_default(), &event["item"], draft)?;
+                self.item_done(names, field(json, "item").unwrap_or_default(), &event["item"], draft)?;
             }
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 return self.whole(field(json, "response").unwrap_or_default(), &event["response"], draft);
@@ -67,15 +78,28 @@ impl Reader {
         begin(response, draft);
         let values = response.get("output").and_then(Value::as_array);
         let texts = field(json, "output").map(items).unwrap_or_default();
-        for (number, (json, item)) in (0..).zip(texts.into_iter().zip(values.into_iter().flatten())) {
-            self.item_done(number, json, item, draft)?;
+        // What was streamed without numbers cannot be told from what was not.
+        let may_be_new = self.has_numbers || self.last.is_none();
+        for (number, (json, item)) in texts.into_iter().zip(values.into_iter().flatten()).enumerate() {
+            let names = names(Some(&number.into()), &[&item["id"], &item["call_id"]]);
+            if may_be_new || names.iter().any(|name| self.slots.contains_key(name)) {
+                self.item_done(names, json, item, draft)?;
+            }
         }
         draft.close_all();
         draft.stop = Some(self.stop(response));
         Ok(Flow::Over)
     }
 
-    fn added(&mut self, number: u64, item: &Value, draft: &mut Draft) -> Result<(), ModelError> {
+    /// The item with one of these names; of events without any, the one that was added last.
+    fn find(&self, names: &[String]) -> Option<Slot> {
+        match names {
+            [] => self.last,
+            names => names.iter().find_map(|name| self.slots.get(name)).copied(),
+        }
+    }
+
+    fn added(&mut self, names: Vec<String>, item: &Value, draft: &mut Draft) -> Result<Slot, ModelError> {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         let slot = match text("type") {
             "message" => draft.begin(Said::Text(String::new()))?,
@@ -83,34 +107,43 @@ impl Reader {
             "function_call" => draft.open(text("call_id"), text("name"))?,
             kind => draft.begin(Said::Other(kind.to_owned()))?,
         };
-        self.slots.insert(number, slot);
-        Ok(())
+        self.call_it(slot, names);
+        Ok(slot)
     }
 
-    fn words(&mut self, number: u64, said: Said, piece: &str, draft: &mut Draft) -> Result<(), ModelError> {
-        let slot = match self.slots.get(&number) {
-            Some(slot) => *slot,
-            None => *self.slots.entry(number).insert_entry(draft.begin(said)?).get(),
+    fn call_it(&mut self, slot: Slot, names: Vec<String>) {
+        self.last = Some(slot);
+        self.slots.extend(names.into_iter().map(|name| (name, slot)));
+    }
+
+    fn words(
+        &mut self,
+        names: Vec<String>,
+        said: Said,
+        piece: &str,
+        draft: &mut Draft,
+    ) -> Result<(), ModelError> {
+        let slot = match self.find(&names) {
+            Some(slot) => slot,
+            None => {
+                let slot = draft.begin(said)?;
+                self.call_it(slot, names);
+                slot
+            }
         };
         draft.add(slot, piece);
         Ok(())
     }
 
     /// A summary has paragraphs.
-    fn next_thought(&self, number: u64, draft: &mut Draft) {
-        if let Some(slot) = self.slots.get(&number).filter(|slot| !draft.words(**slot).is_empty()) {
-            draft.add(*slot, "\n\n");
+    fn next_thought(&self, names: &[String], draft: &mut Draft) {
+        if let Some(slot) = self.find(names).filter(|slot| !draft.words(*slot).is_empty()) {
+            draft.add(slot, "\n\n");
         }
     }
 
-    fn arguments(&self, number: u64, piece: &str, draft: &mut Draft) -> Result<(), ModelError> {
-        let slot = self.slots.get(&number).ok_or_else(no_call)?;
-        draft.arguments(*slot, piece, false);
-        Ok(())
-    }
-
-    fn arguments_done(&self, number: u64, event: &Value, draft: &mut Draft) -> Result<(), ModelError> {
-        let slot = *self.slots.get(&number).ok_or_else(no_call)?;
+    fn arguments_done(&self, names: &[String], event: &Value, draft: &mut Draft) -> Result<(), ModelError> {
+        let slot = self.find(names).ok_or_else(no_call)?;
         // A call without a name yet gets it with the item.
         if !draft.words(slot).is_empty() {
             close(slot, event, draft);
@@ -120,18 +153,21 @@ impl Reader {
 
     fn item_done(
         &mut self,
-        number: u64,
+        names: Vec<String>,
         json: &str,
         item: &Value,
         draft: &mut Draft,
     ) -> Result<(), ModelError> {
-        if !item.is_object() || !self.done.insert(number) {
+        if !item.is_object() {
             return Ok(());
         }
-        if !self.slots.contains_key(&number) {
-            self.added(number, item, draft)?;
+        let slot = match self.find(&names) {
+            Some(slot) => slot,
+            None => self.added(names, item, draft)?,
+        };
+        if !self.done.insert(slot) {
+            return Ok(());
         }
-        let slot = self.slots[&number];
         match item["type"].as_str().unwrap_or_default() {
             "function_call" => {
                 draft.name(slot, item["name"].as_str().unwrap_or_default());
@@ -168,6 +204,13 @@ impl Reader {
             _ => Stop::End,
         }
     }
+}
+
+/// All that an item is called.
+fn names(number: Option<&Value>, ids: &[&Value]) -> Vec<String> {
+    let number = number.and_then(Value::as_u64).map(|number| format!("#{number}"));
+    let ids = ids.iter().filter_map(|id| id.as_str()).filter(|id| !id.is_empty()).map(str::to_owned);
+    number.into_iter().chain(ids).collect()
 }
 
 /// The arguments come whole at the end; a server may not have sent them in pieces at all.

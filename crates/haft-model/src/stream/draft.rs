@@ -18,7 +18,7 @@ use crate::{
 const MOST_PARTS: usize = 4_096;
 
 /// A part of the draft.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(usize);
 
 /// See the module.

@@ -49,6 +49,7 @@ pub struct Decoder {
     events: Events,
     whole: Vec<u8>,
     read: usize,
+    has_events: bool,
     draft: Draft,
     reader: Reader,
     is_over: bool,
@@ -106,6 +107,7 @@ impl Decoder {
             events: Events::default(),
             whole: Vec::new(),
             read: 0,
+            has_events: false,
             draft: Draft::new(dialect, salt),
             reader,
             is_over: false,
@@ -179,8 +181,9 @@ impl Decoder {
 
     fn push(&mut self, bytes: &[u8]) -> Read {
         let mut read = Ok(Flow::On);
-        let (reader, draft) = (&mut self.reader, &mut self.draft);
+        let (reader, draft, has_events) = (&mut self.reader, &mut self.draft, &mut self.has_events);
         let pushed = self.events.push(bytes, MOST_EVENT, |event| {
+            *has_events = true;
             if read == Ok(Flow::On) {
                 read = reader.event(&event, draft);
             }
@@ -213,9 +216,13 @@ impl Decoder {
         {
             return Ok(Flow::Over);
         }
-        match self.draft.stop.is_some() {
-            true => Ok(Flow::Over),
-            false => Err(ModelError::new(ErrorKind::CutOff, "the answer broke off in the middle")),
+        match (self.draft.stop.is_some(), self.has_events) {
+            (true, _) => Ok(Flow::Over),
+            (false, true) => Err(ModelError::new(ErrorKind::CutOff, "the answer broke off in the middle")),
+            (false, false) => {
+                let why = "the answer is neither JSON nor a stream of events: is the base URL right?";
+                Err(ModelError::new(ErrorKind::Unreadable, why))
+            }
         }
     }
 }

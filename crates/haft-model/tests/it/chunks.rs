@@ -151,8 +151,8 @@ fn a_long_call_in_tiny_pieces_takes_time_in_proportion() {
         (0..3).map(|_| once()).min().unwrap_or(Duration::MAX)
     };
     for dialect in [Dialect::Anthropic, Dialect::OpenAi, Dialect::Responses] {
-        let (short, long) = (time(2_000, dialect), time(32_000, dialect));
+        let (short, long) = (time(1_000, dialect), time(16_000, dialect));
         // Sixteen times as much; work that grows with the square would take 256 times as long.
-        assert!(long < short * 64, "{dialect}: {short:?} for 2,000 pieces, {long:?} for 32,000");
+        assert!(long < short * 64, "{dialect}: {short:?} for 1,000 pieces, {long:?} for 16,000");
     }
 }

@@ -96,6 +96,19 @@ async fn the_key_goes_where_each_api_wants_it_and_is_shown_nowhere() {
 }
 
 #[tokio::test]
+async fn a_server_that_repeats_the_key_does_not_make_it_known() {
+    let model = ModelServer::start([
+        Turn::refusal(401, "no such key: sk-very-secret"),
+        Turn::new().error("authentication_error", "no such key: sk-very-secret"),
+    ])
+    .await;
+    for _ in 0..2 {
+        let error = ask(&model, Dialect::Anthropic).await.expect_err("a refusal");
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Unauthorized, "no such key: …"));
+    }
+}
+
+#[tokio::test]
 async fn a_header_of_the_users_replaces_ours() {
     let model = ModelServer::start(["Hi."]).await;
     let endpoint = Endpoint::new(Dialect::OpenAi)

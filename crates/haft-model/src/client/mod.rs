@@ -89,6 +89,11 @@ impl Client {
     }
 
     async fn send(&self, request: &Request) -> Result<Answer, ModelError> {
+        let (dialect, spoken) = (request.dialect(), self.endpoint.dialect());
+        if dialect != spoken {
+            let why = format!("the request is in {dialect}, and the endpoint speaks {spoken}");
+            return Err(ModelError::new(ErrorKind::Refused, why));
+        }
         let url = self.endpoint.url(&request.path())?;
         let http = self.http().await?;
         let sending = http.post(url).headers(self.headers.clone()).body(request.json().to_owned()).send();
@@ -128,7 +133,10 @@ fn build(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {
         .connect_timeout(endpoint.connect)
         // A key is not sent to wherever an answer points.
         .redirect(Policy::none())
-        .referer(false);
+        .referer(false)
+        // What is compressed is held back until there is enough of it.
+        .no_gzip()
+        .no_brotli();
     if endpoint.is_plain() {
         builder = builder.tls_certs_only([]).http1_only();
     }

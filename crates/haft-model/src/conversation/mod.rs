@@ -8,9 +8,11 @@ mod history; //  all of it, encoded once
 mod request; //  what else a request says
 mod encoded; //  a message as the text of its JSON
 mod fields; //   the text of a request
+mod saved; //    what the model said, in a form that lasts
 
 use haft_engine::{result::ToolResult, turn::Call};
 use haft_tool::Block;
+use serde::{Deserialize, Serialize};
 
 use crate::Dialect;
 
@@ -43,8 +45,10 @@ impl From<Assistant> for Message {
     }
 }
 
-/// What the model said in one message.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// What the model said in one message. As JSON it keeps all that its API wants back, so that a conversation can go on in
+/// another process.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(from = "saved::Saved", into = "saved::Saved")]
 pub struct Assistant {
     /// Its parts, in the order in which the model made them.
     pub parts: Vec<Part>,

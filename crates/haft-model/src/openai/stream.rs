@@ -1,8 +1,9 @@
 //! A stream of Chat Completions: pieces of a message, and of calls by number.
 //!
 //! The API never says that a call is complete. It is when its arguments are a whole object with something in it, when
-//! another call begins, or when the message ends. What comes for a call after its object is dropped: a second bracket or
-//! the same arguments again, which some servers send, would only break it.
+//! they are an empty object and another call begins, or when the message ends. One whose arguments are still open waits,
+//! whatever begins meanwhile: it would be run with half of them. What comes for a call after its object is dropped: a
+//! second bracket or the same arguments again, which some servers send, would only break it.
 //!
 //! Compatible servers leave out numbers or ids, give all calls the number 0, send arguments as an object, or a whole
 //! call at once. All of that is read as what it must mean.
@@ -12,13 +13,15 @@ use serde_json::{Map, Value};
 use crate::{
     ErrorKind, ModelError,
     conversation::Said,
-    stream::{Draft, Flow, Read, Slot, Stop, field, items},
+    stream::{Draft, Flow, MOST_PARTS, Read, Slot, Stop, field, items, too_many_parts},
 };
 
 /// The calls of the message that is being written, and what of its thoughts goes back.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     calls: Vec<OpenCall>,
+    /// Of these, those that may not be complete.
+    waiting: Vec<Slot>,
     /// The field that thoughts come in.
     thoughts: Option<&'static str>,
     /// Thoughts in the form of OpenRouter.
@@ -59,7 +62,6 @@ impl Reader {
             return Err(ModelError::new(ErrorKind::Unreadable, why));
         }
         self.event(json, response, draft)?;
-        self.finish(draft);
         Ok(Flow::Over)
     }
 
@@ -73,7 +75,7 @@ impl Reader {
             Some("error") => Err(ModelError::told(choice)),
             Some(reason) => {
                 draft.stop = Some(if self.has_refused { Stop::Refused } else { stop(reason) });
-                self.finish(draft);
+                self.waiting.drain(..).for_each(|slot| draft.close(slot));
                 Ok(())
             }
             None => Ok(()),
@@ -110,6 +112,9 @@ impl Reader {
             }
         }
         for detail in delta.get("reasoning_details").and_then(Value::as_array).into_iter().flatten() {
+            if self.details.len() >= MOST_PARTS {
+                return Err(too_many_parts());
+            }
             // Encrypted thoughts have no words, but want a place.
             if draft.first_thinking().is_none() {
                 draft.begin(Said::Thinking(String::new()))?;
@@ -159,25 +164,30 @@ impl Reader {
     }
 
     fn begin(&mut self, piece: &Value, name: &str, draft: &mut Draft) -> Result<usize, ModelError> {
-        // Calls come one after the other: with the next one, those before are complete.
-        self.calls.iter().for_each(|call| draft.close(call.slot));
+        self.waiting.retain(|slot| {
+            let is_full = draft.is_full(*slot);
+            if is_full {
+                draft.close(*slot);
+            }
+            !is_full
+        });
         let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
         let slot = draft.open(id, name)?;
         let number = piece.get("index").and_then(Value::as_u64);
+        self.waiting.push(slot);
         self.calls.push(OpenCall { number, id: id.to_owned(), slot });
         Ok(self.calls.len() - 1)
     }
 
-    /// The message has ended, or all of it is there.
-    fn finish(&mut self, draft: &mut Draft) {
-        draft.close_all();
+    /// The message is complete: what of its thoughts goes back is known.
+    pub(crate) fn finish(&mut self, draft: &mut Draft) {
         let Some(slot) = draft.first_thinking() else { return };
         let mut kept = Map::new();
         if let Some(name) = self.thoughts {
             kept.insert(name.to_owned(), draft.words(slot).into());
         }
         if !self.details.is_empty() {
-            kept.insert("reasoning_details".to_owned(), self.details.clone().into());
+            kept.insert("reasoning_details".to_owned(), std::mem::take(&mut self.details).into());
         }
         draft.keep(slot, Value::from(kept).to_string());
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// More parts than this are no message.
-const MOST_PARTS: usize = 4_096;
+pub(crate) const MOST_PARTS: usize = 4_096;
 
 /// A part of the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +28,8 @@ pub(crate) struct Draft {
     /// What made ids have in common: no other message has it.
     salt: u64,
     parts: Vec<Writing>,
+    /// Of the parts before this one, every call has been told.
+    told: usize,
     ids: HashSet<CallId>,
     events: Vec<StreamEvent>,
     usage: Usage,
@@ -57,6 +59,7 @@ impl Draft {
             dialect,
             salt,
             parts: Vec::new(),
+            told: 0,
             ids: HashSet::new(),
             events: Vec::new(),
             usage: Usage::default(),
@@ -69,8 +72,7 @@ impl Draft {
     /// A new part.
     pub(crate) fn begin(&mut self, said: Said) -> Result<Slot, ModelError> {
         if self.parts.len() >= MOST_PARTS {
-            let why = format!("the answer has more than {MOST_PARTS} parts, the most that are read");
-            return Err(ModelError::new(ErrorKind::Unreadable, why));
+            return Err(too_many_parts());
         }
         self.parts.push(Writing { said, kept: None, call: None });
         Ok(Slot(self.parts.len() - 1))
@@ -182,7 +184,7 @@ impl Draft {
         self.parts[slot.0].call.as_ref().is_none_or(|open| is_empty_object(&open.arguments))
     }
 
-    /// A call is complete.
+    /// A call is complete. It is told when those before it are: the order of calls is the model's.
     pub(crate) fn close(&mut self, slot: Slot) {
         let part = &mut self.parts[slot.0];
         let (Said::Call(call), Some(open)) = (&mut part.said, part.call.take()) else { return };
@@ -193,7 +195,16 @@ impl Draft {
         if !open.is_told {
             self.events.push(StreamEvent::CallOpened { id: call.id.clone(), name: call.name.clone() });
         }
-        self.events.push(StreamEvent::Call(call.clone()));
+        self.tell_calls();
+    }
+
+    fn tell_calls(&mut self) {
+        while let Some(part) = self.parts.get(self.told).filter(|part| part.call.is_none()) {
+            if let Said::Call(call) = &part.said {
+                self.events.push(StreamEvent::Call(call.clone()));
+            }
+            self.told += 1;
+        }
     }
 
     /// All calls are complete.
@@ -261,6 +272,12 @@ impl Draft {
             id: std::mem::take(&mut self.id),
         }
     }
+}
+
+/// The answer is not read any further.
+pub(crate) fn too_many_parts() -> ModelError {
+    let why = format!("the answer has more than {MOST_PARTS} parts, the most that are read");
+    ModelError::new(ErrorKind::Unreadable, why)
 }
 
 /// Some servers begin with an empty object and send the arguments after it.

@@ -27,7 +27,7 @@ pub enum StreamEvent {
         /// The piece.
         piece: String,
     },
-    /// A call is complete and can be run, while the model still writes. Every call comes once.
+    /// A call is complete and can be run, while the model still writes. Every call comes once, in the model's order.
     Call(Call),
     /// What was used so far. A later one replaces it.
     Usage(Usage),

@@ -20,13 +20,13 @@ use serde_json::Value;
 use crate::{Dialect, ErrorKind, ModelError, anthropic, gemini, openai, responses};
 use sse::{Event, Events};
 
-pub(crate) use draft::{Draft, Slot};
+pub(crate) use draft::{Draft, MOST_PARTS, Slot, too_many_parts};
 pub(crate) use ending::Ending;
 pub use event::{Response, Stop, StreamEvent, Usage};
 pub(crate) use raw::{field, items, mended};
 
-/// The most bytes of one event.
-const MOST_EVENT: usize = 16 << 20;
+/// The most bytes of one event, and of an answer in one piece: both are held whole, and take many times as much when read.
+const MOST_EVENT: usize = 8 << 20;
 
 /// The most bytes of one answer.
 const MOST: usize = 64 << 20;
@@ -148,7 +148,10 @@ impl Decoder {
     fn tell(&mut self, read: Read) -> Vec<StreamEvent> {
         let last = match read {
             Ok(Flow::On) => return self.draft.take_events(),
-            Ok(Flow::Over) => StreamEvent::Done(Box::new(self.draft.finish())),
+            Ok(Flow::Over) => {
+                self.reader.finish(&mut self.draft);
+                StreamEvent::Done(Box::new(self.draft.finish()))
+            }
             Err(error) => StreamEvent::Failed(Box::new(error)),
         };
         self.is_over = true;
@@ -167,6 +170,9 @@ impl Decoder {
             self.form = form(bytes);
         }
         match self.form {
+            Form::Blank | Form::Whole if self.whole.len() + bytes.len() > MOST_EVENT => {
+                Err(too_large("answer", MOST_EVENT))
+            }
             // A stream may begin with a mark of its encoding, in pieces: kept until it is known what it is.
             Form::Blank | Form::Whole => {
                 self.whole.extend_from_slice(bytes);
@@ -263,6 +269,13 @@ impl Reader {
             Reader::OpenAi(reader) => reader.event(&json, &value, draft),
             Reader::Responses(reader) => reader.event(&event.kind, &json, &value, draft),
             Reader::Gemini(reader) => reader.event(&json, &value, draft),
+        }
+    }
+
+    /// The message is complete.
+    fn finish(&mut self, draft: &mut Draft) {
+        if let Reader::OpenAi(reader) = self {
+            reader.finish(draft);
         }
     }
 

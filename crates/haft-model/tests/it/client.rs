@@ -264,6 +264,15 @@ async fn addresses_are_put_together_as_each_vendors_clients_do() {
 }
 
 #[tokio::test]
+async fn a_request_in_another_dialect_is_not_sent() {
+    let model = ModelServer::start(["Hi."]).await;
+    let request = hello(Dialect::Gemini).request(&RequestOptions::new("m"));
+    let error = client(&model, Dialect::OpenAi).ask(&request).await.expect_err("another dialect");
+    assert_eq!(error.to_string(), "the request is in gemini, and the endpoint speaks openai");
+    assert!(model.requests().is_empty());
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
     let model =
         ModelServer::start([Turn::refusal(307, "over there").header("location", "/elsewhere/messages")])

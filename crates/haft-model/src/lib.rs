@@ -42,7 +42,7 @@ pub use conversation::{
     Assistant, Effort, History, Message, Part, Request, RequestOptions, Said, Thinking, ToolChoice,
 };
 pub use dialect::{Dialect, UnknownDialect};
-pub use error::{ErrorKind, ModelError, Refusal};
+pub use error::{ErrorKind, HttpFailure, ModelError};
 pub use reading::DialectError;
 pub use stream::{Decoder, Response, Stop, StreamEvent, Usage};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     ErrorKind, ModelError,
     conversation::{Said, quoted},
-    stream::{Draft, Flow, Read, Slot, Stop, field, items},
+    stream::{Draft, Flow, Read, Slot, Stop, field, items, tells_error},
 };
 
 /// The blocks of the message that is being written.
@@ -56,7 +56,7 @@ impl Reader {
             }
             "error" => return Err(ModelError::told(event)),
             // A compatible server may tell of an error without saying that it is an event.
-            "" if event.get("error").is_some_and(|error| !error.is_null()) => {
+            "" if tells_error(event) => {
                 return Err(ModelError::told(event));
             }
             // `ping`, and what is added to the API later.
@@ -67,7 +67,7 @@ impl Reader {
 
     /// The message in one piece.
     pub(crate) fn whole(&mut self, json: &str, message: &Value, draft: &mut Draft) -> Read {
-        let is_error = message.get("error").is_some_and(|error| !error.is_null());
+        let is_error = tells_error(message);
         if is_error || !message.get("content").is_some_and(Value::is_array) {
             return Err(not_a_message(message, is_error));
         }
@@ -155,7 +155,9 @@ impl Reader {
     }
 
     fn message_delta(&mut self, delta: &Value, draft: &mut Draft) {
-        if let Some(reason) = delta.get("stop_reason").and_then(Value::as_str) {
+        if let Some(reason) =
+            delta.get("stop_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty())
+        {
             self.stop_all(draft);
             draft.stop = Some(stop(reason));
         }

@@ -15,7 +15,7 @@ use reqwest::{
     redirect::Policy,
 };
 
-use crate::{ErrorKind, ModelError, Refusal, Request, Response, StreamEvent};
+use crate::{ErrorKind, HttpFailure, ModelError, Request, Response, StreamEvent};
 
 pub use endpoint::{Endpoint, Key};
 pub use stream::Stream;
@@ -177,7 +177,7 @@ async fn refused(mut answer: Answer, idle: std::time::Duration) -> ModelError {
     let _ = tokio::time::timeout(idle, reading).await;
     let headers = answer.headers();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    Refusal { status: answer.status().as_u16(), headers: &header, body: &body }.error()
+    HttpFailure { status: answer.status().as_u16(), headers: &header, body: &body }.error()
 }
 
 fn silent(idle: std::time::Duration) -> ModelError {

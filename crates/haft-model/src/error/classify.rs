@@ -12,15 +12,15 @@ const SHOWN: usize = 500;
 /// An HTTP answer that is no success.
 ///
 /// ```
-/// use haft_model::{ErrorKind, Refusal};
+/// use haft_model::{ErrorKind, HttpFailure};
 ///
 /// let headers = |name: &str| (name == "retry-after").then_some("20");
 /// let body = br#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
-/// let error = Refusal { status: 429, headers: &headers, body }.error();
+/// let error = HttpFailure { status: 429, headers: &headers, body }.error();
 /// assert_eq!((error.kind, error.to_string()), (ErrorKind::RateLimited, "slow down (HTTP 429)".to_owned()));
 /// assert_eq!(error.retry_after.map(|wait| wait.as_secs()), Some(20));
 /// ```
-pub struct Refusal<'a> {
+pub struct HttpFailure<'a> {
     /// Its status.
     pub status: u16,
     /// Its headers, by their names in lower case.
@@ -29,7 +29,7 @@ pub struct Refusal<'a> {
     pub body: &'a [u8],
 }
 
-impl Refusal<'_> {
+impl HttpFailure<'_> {
     /// What it means.
     pub fn error(&self) -> ModelError {
         self.error_at(SystemTime::now())
@@ -204,7 +204,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, expected: ErrorKind) {
-        let error = Refusal { status, headers: &|_| None, body: body.as_bytes() }.error();
+        let error = HttpFailure { status, headers: &|_| None, body: body.as_bytes() }.error();
         assert_eq!(error.kind, expected, "{status} {body}");
     }
 
@@ -292,8 +292,9 @@ mod tests {
 
     #[test]
     fn the_message_is_found_wherever_it_stands() {
-        let message =
-            |body: &str| Refusal { status: 500, headers: &|_| None, body: body.as_bytes() }.error().message;
+        let message = |body: &str| {
+            HttpFailure { status: 500, headers: &|_| None, body: body.as_bytes() }.error().message
+        };
         assert_eq!(message(r#"{"error":{"message":"a"}}"#), "a");
         assert_eq!(message(r#"{"error":"b"}"#), "b");
         assert_eq!(message(r#"{"detail":"c"}"#), "c");

@@ -8,7 +8,7 @@ mod delay; //    how long the server wants to be left alone
 
 use std::{error::Error, fmt, time::Duration};
 
-pub use classify::Refusal;
+pub use classify::HttpFailure;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

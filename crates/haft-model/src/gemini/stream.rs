@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     ErrorKind, ModelError,
     conversation::Said,
-    stream::{Draft, Flow, Read, Stop, field, items},
+    stream::{Draft, Flow, Read, Stop, field, items, tells_error},
 };
 
 /// Nothing has to be remembered but what is in the draft.
@@ -16,7 +16,7 @@ pub(crate) struct Reader {}
 
 impl Reader {
     pub(crate) fn event(&mut self, json: &str, chunk: &Value, draft: &mut Draft) -> Read {
-        if chunk.get("error").is_some_and(|error| !error.is_null()) {
+        if tells_error(chunk) {
             return Err(ModelError::told(chunk));
         }
         begin(chunk, draft);
@@ -31,7 +31,8 @@ impl Reader {
         for (json, part) in texts.into_iter().zip(values.into_iter().flatten()) {
             read_part(json, part, draft)?;
         }
-        if let Some(reason) = candidate.get("finishReason").and_then(Value::as_str) {
+        let reason = candidate.get("finishReason").and_then(Value::as_str);
+        if let Some(reason) = reason.filter(|reason| !matches!(*reason, "" | "FINISH_REASON_UNSPECIFIED")) {
             draft.stop = Some(stop(reason));
         }
         Ok(Flow::On)

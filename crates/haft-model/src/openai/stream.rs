@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::{
     ErrorKind, ModelError,
     conversation::Said,
-    stream::{Draft, Flow, MOST_PARTS, Read, Slot, Stop, field, items, too_many_parts},
+    stream::{Draft, Flow, MOST_PARTS, Read, Slot, Stop, field, items, tells_error, too_many_parts},
 };
 
 /// The calls of the message that is being written, and what of its thoughts goes back.
@@ -39,7 +39,7 @@ struct OpenCall {
 
 impl Reader {
     pub(crate) fn event(&mut self, json: &str, chunk: &Value, draft: &mut Draft) -> Read {
-        if chunk.get("error").is_some_and(|error| !error.is_null()) {
+        if tells_error(chunk) {
             return Err(ModelError::told(chunk));
         }
         begin(chunk, draft);
@@ -56,8 +56,7 @@ impl Reader {
 
     /// The message in one piece.
     pub(crate) fn whole(&mut self, json: &str, response: &Value, draft: &mut Draft) -> Read {
-        let is_error = response.get("error").is_some_and(|error| !error.is_null());
-        if !is_error && !response.get("choices").is_some_and(Value::is_array) {
+        if !tells_error(response) && !response.get("choices").is_some_and(Value::is_array) {
             let why = "the answer is no completion: it has no `choices`";
             return Err(ModelError::new(ErrorKind::Unreadable, why));
         }
@@ -71,7 +70,8 @@ impl Reader {
                 self.delta(json, delta, draft)?;
             }
         }
-        match choice.get("finish_reason").and_then(Value::as_str) {
+        // Some servers write an empty one for as long as there is none.
+        match choice.get("finish_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
             Some("error") => Err(ModelError::told(choice)),
             Some(reason) => {
                 draft.stop = Some(if self.has_refused { Stop::Refused } else { stop(reason) });
@@ -184,7 +184,7 @@ impl Reader {
         let Some(slot) = draft.first_thinking() else { return };
         let mut kept = Map::new();
         if let Some(name) = self.thoughts {
-            kept.insert(name.to_owned(), draft.words(slot).into());
+            kept.insert(name.to_owned(), draft.all_thinking().into());
         }
         if !self.details.is_empty() {
             kept.insert("reasoning_details".to_owned(), std::mem::take(&mut self.details).into());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     ErrorKind, ModelError,
     conversation::Said,
-    stream::{Draft, Flow, Read, Slot, Stop, field, items},
+    stream::{Draft, Flow, Read, Slot, Stop, field, items, tells_error},
 };
 
 /// The items of the response that is being written.
@@ -58,7 +58,7 @@ impl Reader {
             }
             "error" => return Err(ModelError::told(event)),
             // Hosted tools tell how they are getting on; what they did is in their items.
-            _ if event.get("error").is_some_and(|error| !error.is_null()) => {
+            _ if tells_error(event) => {
                 return Err(ModelError::told(event));
             }
             _ => {}
@@ -68,7 +68,7 @@ impl Reader {
 
     /// The response when it is over, which is also what a server sends that does not stream.
     pub(crate) fn whole(&mut self, json: &str, response: &Value, draft: &mut Draft) -> Read {
-        if response.get("error").is_some_and(|error| !error.is_null()) || response["status"] == "failed" {
+        if tells_error(response) || response["status"] == "failed" {
             return Err(ModelError::told(response));
         }
         if !response.is_object() {

@@ -235,6 +235,15 @@ impl Draft {
         self.parts.iter().position(|part| matches!(part.said, Said::Thinking(_))).map(Slot)
     }
 
+    /// All thoughts, one after the other.
+    pub(crate) fn all_thinking(&self) -> String {
+        let thoughts = self.parts.iter().filter_map(|part| match &part.said {
+            Said::Thinking(words) => Some(words.as_str()),
+            _ => None,
+        });
+        thoughts.collect()
+    }
+
     /// What was used so far.
     pub(crate) fn used(&mut self, change: impl FnOnce(&mut Usage)) {
         let mut usage = self.usage;

@@ -291,6 +291,11 @@ impl Reader {
     }
 }
 
+/// Whether an answer or an event has an error in it. Some servers write an empty one for none.
+pub(crate) fn tells_error(value: &Value) -> bool {
+    value.get("error").is_some_and(|error| !error.is_null() && error != "" && error != false)
+}
+
 /// The text, mended if it has to be, and its value.
 fn parse(text: &str) -> Result<(Cow<'_, str>, Value), ModelError> {
     if let Ok(value) = serde_json::from_str(text) {

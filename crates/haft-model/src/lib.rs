@@ -48,3 +48,8 @@ pub use stream::{Decoder, Response, Stop, StreamEvent, Usage};
 
 #[cfg(feature = "client")]
 pub use client::{Client, Endpoint, Key, Stream};
+
+// The examples of the docs are compiled.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../../docs/models.md")]
+struct Docs;

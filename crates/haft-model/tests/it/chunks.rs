@@ -91,6 +91,9 @@ fn said(events: &[StreamEvent]) -> (String, String, Vec<String>, Option<Stop>, O
 }
 
 proptest! {
+    // Each case is read in four dialects and in several ways; the fuzz target `stream` goes on from there.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn an_answer_is_read_the_same_however_it_is_cut(turn in any_turn(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
         for dialect in Dialect::ALL {
@@ -152,6 +155,7 @@ fn a_long_call_in_tiny_pieces_takes_time_in_proportion() {
     };
     for dialect in [Dialect::Anthropic, Dialect::OpenAi, Dialect::Responses] {
         let (short, long) = (time(1_000, dialect), time(16_000, dialect));
+        println!("{dialect}: {short:?} for 1,000 pieces, {long:?} for 16,000");
         // Sixteen times as much; work that grows with the square would take 256 times as long.
         assert!(long < short * 64, "{dialect}: {short:?} for 1,000 pieces, {long:?} for 16,000");
     }

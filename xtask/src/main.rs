@@ -15,6 +15,7 @@ mod kit; //        suites, servers and clients of others to be tried with
 mod conformance; // does haft speak MCP as the official suite says?
 mod search; //     are tools found, how quickly, and what does it save?
 mod interop; //    does haft work with the servers and clients of others?
+mod models; //     would the model vendors' own clients send our requests?
 mod new_tool; //   the file of a new tool, and its two lines
 mod haft; //       the haft binary, as a person starts it
 mod serving; //    servers as processes
@@ -40,6 +41,7 @@ The chores of haft.
   cargo xtask conformance [NAME…]                        runs the official MCP suite: fixture, door, gateway, client
   cargo xtask search [--dir DIR] [--check]               how well and how quickly tools are found, ../shared/corpora/toolsearch
   cargo xtask interop [WORD…]                            tries haft with others' MCP servers and clients
+  cargo xtask models                                     has requests to models judged by the vendors' own types
   cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {
@@ -73,6 +75,7 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["conformance", options @ ..] => conformance::run(options),
         ["search", options @ ..] => search::run(options),
         ["interop", options @ ..] => interop::run(options),
+        ["models", options @ ..] => models::run(options),
         ["new-tool", name] => new_tool::run(name),
         _ => bail!("`{}` is no chore\n\n{HELP}", words.join(" ")),
     }

@@ -6,9 +6,9 @@ use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use serde_json::Value;
 
 use crate::{
-    anthropic, gemini,
-    message::{At, DialectError},
-    openai, responses,
+    anthropic, gemini, openai,
+    reading::{At, DialectError},
+    responses,
 };
 
 /// The language of a model API.

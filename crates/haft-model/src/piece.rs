@@ -12,6 +12,9 @@ use haft_tool::Block;
 /// APIs refuse an empty result, and a model takes one for a fault.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
+/// The same for a message without words.
+const NOTHING: &str = "(nothing)";
+
 /// A piece of a result.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
@@ -41,9 +44,21 @@ pub(crate) enum Kind {
 
 /// The pieces of a result, at least one. `takes` says which media the API has a place for.
 pub(crate) fn pieces<'a>(result: &'a ToolResult, takes: impl Fn(&Media<'_>) -> bool) -> Vec<Piece<'a>> {
-    let mut pieces: Vec<Piece<'a>> = result.blocks.iter().filter_map(|block| piece(block, &takes)).collect();
+    or_else_say(NO_OUTPUT, said(&result.blocks, &takes))
+}
+
+/// The pieces of what a person said, at least one.
+pub(crate) fn pieces_of(blocks: &[Block], takes: impl Fn(&Media<'_>) -> bool) -> Vec<Piece<'_>> {
+    or_else_say(NOTHING, said(blocks, &takes))
+}
+
+fn said<'a>(blocks: &'a [Block], takes: &impl Fn(&Media<'_>) -> bool) -> Vec<Piece<'a>> {
+    blocks.iter().filter_map(|block| piece(block, takes)).collect()
+}
+
+fn or_else_say<'a>(words: &'static str, mut pieces: Vec<Piece<'a>>) -> Vec<Piece<'a>> {
     if pieces.is_empty() {
-        pieces.push(Piece::Words(NO_OUTPUT.into()));
+        pieces.push(Piece::Words(words.into()));
     }
     pieces
 }

@@ -47,7 +47,8 @@ impl Kit {
         Ok(())
     }
 
-    fn install_python(&self, venv: &Venv) -> Result<()> {
+    /// Fetches what is not there of one environment.
+    pub(super) fn install_python(&self, venv: &Venv) -> Result<()> {
         let absent = self.absent_python(venv);
         if absent.is_empty() {
             return Ok(());

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use crate::repository::tools;
 use packages::Venv;
 
-pub(crate) use packages::{PEERS, PYTHON, PYTHON_V1};
+pub(crate) use packages::{MODELS, PEERS, PYTHON, PYTHON_V1};
 
 /// `cargo xtask kit [--peers]`.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -70,6 +70,17 @@ impl Kit {
     /// A program of one of the Python environments.
     pub(crate) fn python(&self, venv: &Venv, program: &str) -> Result<PathBuf, String> {
         present(self.root.join(venv.name).join("bin").join(program), program)
+    }
+
+    /// The Python of an environment with all that belongs there, fetched if it is not.
+    pub(crate) fn python_with(&self, venv: &Venv) -> Result<PathBuf, String> {
+        self.install_python(venv).map_err(|err| format!("{err:#}"))?;
+        let absent =
+            venv.packages.iter().find(|(name, version)| !has_python(&self.root, venv, name, version));
+        match absent {
+            Some((name, version)) => Err(format!("{name} {version} could not be had")),
+            None => self.python(venv, "python"),
+        }
     }
 
     /// A peer that was built from its source.

@@ -29,6 +29,12 @@ pub(crate) const PYTHON: Venv = Venv {
 pub(crate) const PYTHON_V1: Venv =
     Venv { name: "python-v1", packages: &[("mcp", "1.30.0"), ("websockets", "17.4")] };
 
+/// The model vendors' own clients, whose types judge requests.
+pub(crate) const MODELS: Venv = Venv {
+    name: "models",
+    packages: &[("anthropic", "2.8.0"), ("openai", "3.49.0"), ("google-genai", "3.1.0")],
+};
+
 /// A gateway to be compared with.
 pub(crate) const PEERS: Venv = Venv { name: "peers", packages: &[("fastmcp", "4.1.2")] };
 

@@ -53,7 +53,8 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "haft",
         ],
     ),
-    (TESTKIT, &["haft-tool", "haft-schema", "haft-engine"]),
+    // The scripted model speaks through it.
+    (TESTKIT, &["haft-tool", "haft-schema", "haft-engine", "haft-model"]),
     ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-store", "haft-tools", "haft-mcp"]),
 ];
 

@@ -1,13 +1,19 @@
 //! Anthropic Messages: blocks in one message, results as blocks of the next.
 
+mod stream; //   reading an answer while it comes
+mod request; //  the whole of what is sent
+
 use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    message::{At, Calls, DialectError},
     piece::{Kind, Media, Piece, messages, pieces},
+    reading::{At, Calls, DialectError},
     schema::Shown,
 };
+
+pub(crate) use request::{message, request};
+pub(crate) use stream::Reader;
 
 pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
     let content = if message.is_list() { message } else { message.need("content")? };
@@ -25,12 +31,12 @@ pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
 }
 
 pub(crate) fn results(results: &[ToolResult]) -> Value {
-    message(results, tool_result)
+    user_message(results, tool_result)
 }
 
 /// The same, where a call that loaded tools answers with references to them.
 pub(crate) fn results_referring(results: &[ToolResult]) -> Value {
-    message(results, |result, after| match &*result.meta.loaded {
+    user_message(results, |result, after| match &*result.meta.loaded {
         [] => tool_result(result, after),
         loaded => references(result, loaded),
     })
@@ -43,7 +49,7 @@ fn references(result: &ToolResult, loaded: &[String]) -> Value {
     json!({ "type": "tool_result", "tool_use_id": result.call, "content": content })
 }
 
-fn message(results: &[ToolResult], block: impl Fn(&ToolResult, &mut Vec<Value>) -> Value) -> Value {
+fn user_message(results: &[ToolResult], block: impl Fn(&ToolResult, &mut Vec<Value>) -> Value) -> Value {
     let mut content = Vec::new();
     // The API wants all results first, one after the other, and then the rest.
     let mut after = Vec::new();

@@ -1,13 +1,19 @@
 //! OpenAI Responses: calls and outputs are items of one list.
 
+mod stream; //   reading an answer while it comes
+mod request; //  the whole of what is sent
+
 use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    message::{At, Calls, DialectError},
     piece::{Kind, Media, Piece, messages, pieces, say_error},
+    reading::{At, Calls, DialectError},
     schema::Shown,
 };
+
+pub(crate) use request::{message, request};
+pub(crate) use stream::Reader;
 
 pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
     let output = if message.is_list() { message } else { message.need("output")? };

@@ -1,13 +1,19 @@
 //! Gemini `generateContent`: calls and results are parts of a content, and ids are optional.
 
+mod stream; //   reading an answer while it comes
+mod request; //  the whole of what is sent
+
 use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    message::{At, Calls, DialectError},
     piece::{Kind, Media, Piece, messages, pieces},
+    reading::{At, Calls, DialectError},
     schema::{Holds, Shown, each_schema, list_required, merge, say},
 };
+
+pub(crate) use request::{message, request};
+pub(crate) use stream::Reader;
 
 pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
     let mut calls = Calls::default();
@@ -55,10 +61,11 @@ fn made_id(index: usize, taken: &[Option<&str>]) -> String {
     free.next().expect("there are more numbers than calls")
 }
 
-/// Whether an id is ours. The API must not get it back: it knows no such call, and goes by name and order instead.
+/// Whether an id is ours: made here, or for a stream. The API must not get it back: it knows no such call, and goes by
+/// name and order instead.
 fn is_made(id: &str) -> bool {
-    id.strip_prefix("call_")
-        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    id.strip_prefix("call_").is_some_and(|rest| rest.split('_').all(is_number))
 }
 
 pub(crate) fn results(results: &[ToolResult]) -> Value {

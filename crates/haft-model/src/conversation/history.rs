@@ -1,0 +1,205 @@
+//! A conversation, as one API is sent it.
+//!
+//! Every turn sends all that was said before. A message is encoded when it is pushed and never again, so a turn costs
+//! one copy of bytes, and the API sees the same bytes each time: its prompt cache stays warm.
+
+use haft_engine::pool::Offer;
+use serde_json::Value;
+
+use super::{Encoded, Message, Request, RequestOptions};
+use crate::{Dialect, anthropic, gemini, openai, responses};
+
+/// A conversation: the system prompt, the tools, and the messages so far.
+///
+/// ```
+/// use haft_model::{Dialect, History, Message, RequestOptions};
+///
+/// let mut history = History::new(Dialect::Anthropic);
+/// history.set_system("You are brief.");
+/// history.push(Message::user("What is in README.md?"));
+/// let request = history.request(&RequestOptions::new("claude-sonnet-4-5"));
+/// assert_eq!(request.path(), "messages");
+/// assert!(request.json().contains(r#""text":"What is in README.md?""#));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    dialect: Dialect,
+    refers: bool,
+    pub(crate) system: String,
+    pub(crate) tools: Tools,
+    messages: Vec<Message>,
+    encoded: Vec<Encoded>,
+}
+
+/// The `tools` field: the items of its list, or nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Tools {
+    pub(crate) json: String,
+    /// Where the last tool that the model sees ends.
+    pub(crate) mark: Option<usize>,
+}
+
+impl History {
+    /// An empty conversation with an API.
+    pub fn new(dialect: Dialect) -> History {
+        History {
+            dialect,
+            refers: false,
+            system: String::new(),
+            tools: Tools::default(),
+            messages: Vec::new(),
+            encoded: Vec::new(),
+        }
+    }
+
+    /// The same, where results refer to the tools that a call loaded instead of describing them. Only for requests with
+    /// all tools of a pool; see [`set_tools_deferring`](History::set_tools_deferring).
+    pub fn referring(dialect: Dialect) -> History {
+        History { refers: dialect.has_references(), ..History::new(dialect) }
+    }
+
+    /// The API that it is encoded for.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The same conversation for another API. What only the first one understands is left out of its requests, and is
+    /// still there for the way back.
+    pub fn for_dialect(&self, dialect: Dialect) -> History {
+        let mut history = match self.refers {
+            true => History::referring(dialect),
+            false => History::new(dialect),
+        };
+        history.set_system(self.system.clone());
+        history.extend(self.messages.iter().cloned());
+        history
+    }
+
+    /// What the model is told before everything else. A change of it makes the API forget what it had cached.
+    pub fn set_system(&mut self, system: impl Into<String>) {
+        self.system = system.into();
+    }
+
+    /// The tools that the model sees. Deferred ones are left out. Give it the same offers, and the bytes are the same.
+    pub fn set_tools<'a>(&mut self, offers: impl IntoIterator<Item = Offer<'a>>) {
+        self.set_tools_json(&self.dialect.tools(offers));
+    }
+
+    /// All tools of a pool, for a history that is [`referring`](History::referring).
+    pub fn set_tools_deferring<'a>(&mut self, offers: impl IntoIterator<Item = Offer<'a>>) {
+        self.set_tools_json(&self.dialect.tools_deferring(offers));
+    }
+
+    /// A `tools` field of this dialect that somebody has made already.
+    pub fn set_tools_json(&mut self, tools: &Value) {
+        self.tools = Tools::of(tools);
+    }
+
+    /// Adds what was said.
+    pub fn push(&mut self, message: impl Into<Message>) {
+        let message = slim(message.into());
+        self.encoded.push(encode(self.dialect, self.refers, &message));
+        self.messages.push(message);
+    }
+
+    /// What was said, in order.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Forgets all messages from this one on: what came of a request that is made again.
+    pub fn truncate(&mut self, len: usize) {
+        self.messages.truncate(len);
+        self.encoded.truncate(len);
+    }
+
+    /// How large a request would be, in bytes: system prompt, tools and messages.
+    pub fn bytes(&self) -> usize {
+        let messages: usize = self.encoded.iter().map(|message| message.json.len() + 1).sum();
+        self.system.len() + self.tools.json.len() + messages
+    }
+
+    /// The request that asks the model to go on.
+    pub fn request(&self, options: &RequestOptions) -> Request {
+        let json = match self.dialect {
+            Dialect::Anthropic => anthropic::request(self, options),
+            Dialect::OpenAi => openai::request(self, options),
+            Dialect::Responses => responses::request(self, options),
+            Dialect::Gemini => gemini::request(self, options),
+        };
+        Request { dialect: self.dialect, model: options.model.clone(), streams: !options.whole, json }
+    }
+
+    /// The messages that an API has a form for, as they were encoded, with what they are.
+    pub(crate) fn encoded(&self) -> impl DoubleEndedIterator<Item = (&Message, &Encoded)> {
+        self.messages.iter().zip(&self.encoded).filter(|(_, encoded)| !encoded.json.is_empty())
+    }
+
+    /// The messages as the items of a list, with something before them.
+    pub(crate) fn write_messages(&self, json: &mut String, before: Option<&str>) {
+        json.push('[');
+        let items = before.into_iter().chain(self.encoded().map(|(_, encoded)| encoded.json.as_str()));
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                json.push(',');
+            }
+            json.push_str(item);
+        }
+        json.push(']');
+    }
+}
+
+impl<M: Into<Message>> Extend<M> for History {
+    fn extend<I: IntoIterator<Item = M>>(&mut self, messages: I) {
+        messages.into_iter().for_each(|message| self.push(message));
+    }
+}
+
+impl Tools {
+    fn of(tools: &Value) -> Tools {
+        let mut list = Tools::default();
+        for tool in tools.as_array().into_iter().flatten() {
+            if !list.json.is_empty() {
+                list.json.push(',');
+            }
+            list.json.push_str(&tool.to_string());
+            // A tool that the API keeps from the model is no part of what it caches.
+            if tool.get("defer_loading").is_none() {
+                list.mark = Some(list.json.len() - 1);
+            }
+        }
+        list
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.json.is_empty()
+    }
+
+    pub(crate) fn write(&self, json: &mut String) {
+        json.push('[');
+        json.push_str(&self.json);
+        json.push(']');
+    }
+}
+
+fn encode(dialect: Dialect, refers: bool, message: &Message) -> Encoded {
+    match dialect {
+        Dialect::Anthropic => anthropic::message(message, refers),
+        Dialect::OpenAi => openai::message(message),
+        Dialect::Responses => responses::message(message),
+        Dialect::Gemini => gemini::message(message),
+    }
+}
+
+/// A message without what only people and programs see: it stays as long as the conversation.
+fn slim(message: Message) -> Message {
+    match message {
+        Message::Results(mut results) => {
+            for result in &mut results {
+                (result.view, result.data) = (None, None);
+            }
+            Message::Results(results)
+        }
+        message => message,
+    }
+}

@@ -25,9 +25,12 @@ impl Telemetry {
     /// Begins to log, if that is asked for. Exporting begins with the first engine that makes calls.
     pub(crate) fn new(options: &Options) -> anyhow::Result<Telemetry> {
         let filter = std::env::var(LOG).ok().filter(|filter| !filter.trim().is_empty());
-        let Some(filter) = filter else { return Ok(Telemetry::default()) };
-        log(&filter, options.quiet)?;
-        Ok(Telemetry { is_logged: true, ..Telemetry::default() })
+        let mut telemetry = Telemetry::default();
+        if let Some(filter) = filter {
+            log(&filter, options.quiet)?;
+            telemetry.is_logged = true;
+        }
+        Ok(telemetry)
     }
 }
 

@@ -20,7 +20,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn read(dialect: Dialect, bytes: &[u8], step: usize) -> Vec<StreamEvent> {
     let mut decoder = Decoder::seeded(dialect, 7);
-    let mut events: Vec<StreamEvent> = bytes.chunks(step.max(1)).flat_map(|piece| decoder.feed(piece)).collect();
+    let mut events: Vec<StreamEvent> =
+        bytes.chunks(step.max(1)).flat_map(|piece| decoder.feed(piece)).collect();
     events.extend(decoder.end());
     events
 }

@@ -5,11 +5,10 @@ use std::{io, sync::Arc, time::Duration};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use haft_engine::{
     Call, Engine, Session, SessionOptions,
-    policy::{CallFacts, Origin, Rules, Written},
-    result::ToolResult,
+    policy::{Origin, Rules, Written},
     session::{Ending, Journal, Start, Starting},
 };
-use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, NoHost, Reply, SessionId, Spec, Tool};
+use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, NoHost, Reply, Spec, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

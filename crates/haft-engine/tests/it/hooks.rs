@@ -10,7 +10,7 @@ use haft_engine::{
     turn::{Event, Hook, Now, Occasion},
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
-use haft_tool::{BoxFuture, Fault, FaultKind, Refusal, Reply, SessionId, tool};
+use haft_tool::{BoxFuture, Fault, FaultKind, Refusal, Reply, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

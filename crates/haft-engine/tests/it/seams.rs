@@ -11,8 +11,7 @@ use haft_engine::{
 };
 use haft_testkit::{Probe, Workspace, sized, sleeping};
 use haft_tool::{
-    BoxFuture, Change, Effects, Fault, FaultKind, Load, Refusal, Reply, SessionId, SharedTool, Spec,
-    ToolBuilder, tool,
+    BoxFuture, Change, Effects, Fault, FaultKind, Load, Refusal, Reply, SharedTool, Spec, ToolBuilder, tool,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,15 +5,13 @@ use std::{fs, io, sync::Arc};
 use haft_engine::{
     Session,
     policy::{CallFacts, Mode},
-    result::ToolResult,
     session::{Ending, Journal, Start, Starting},
     turn::Event,
 };
 use haft_redact::Redactor;
 use haft_testkit::{Probe, Workspace};
 use haft_tool::{
-    Access, BoxFuture, Certainty, Class, CommandEffect, Cx, Effects, Fault, Progress, Reply, SessionId,
-    SharedTool, tool,
+    Access, BoxFuture, Certainty, Class, CommandEffect, Cx, Effects, Fault, Progress, Reply, SharedTool, tool,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

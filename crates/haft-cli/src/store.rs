@@ -67,8 +67,7 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
     let on_failure = on_failure(settings.journal.on_failure).unwrap_or(OnFailure::Warn);
     let tell = once_each();
     let telling = tell.clone();
-    let book: Arc<dyn Book> =
-        Arc::new(SqliteBook::at(path, limits(settings), move |words| telling(words)));
+    let book: Arc<dyn Book> = Arc::new(SqliteBook::at(path, limits(settings), move |words| telling(words)));
     let images = settings.undo.enabled.unwrap_or(true).then(|| images(settings, &book)).transpose()?;
     Ok(Store { book, on_failure, tell, images })
 }

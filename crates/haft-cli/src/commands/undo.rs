@@ -81,6 +81,9 @@ struct Undo {
 
 impl Undo {
     fn run(&self, out: &mut Out) -> anyhow::Result<Exit> {
+        let ledger = place::state()?.join("changing");
+        // What somebody left who was killed is no change of anybody.
+        haft_engine::session::sweep(&ledger);
         let plan = match self.plan() {
             Err(UndoError::Nothing(words)) if self.args.what.is_some() => return Err(usage(words)),
             Err(UndoError::Nothing(words)) => {
@@ -103,7 +106,6 @@ impl Undo {
         if !self.args.yes && !self.confirmed(&plan) {
             return self.told(out, &plan, None, Exit::Denied);
         }
-        let ledger = place::state()?.join("changing");
         let undone = self.images.carry_out(&plan, Some(&ledger))?;
         self.told(out, &plan, Some(&undone), if is_partly { Exit::Failed } else { Exit::Done })
     }

@@ -322,16 +322,15 @@ fn copy(mut from: &File, range: &Range<u64>, to: &mut File) -> io::Result<()> {
 fn make_parents(parent: &Path, album: Option<&mut (dyn Album + '_)>) -> io::Result<File> {
     let Some(album) = album else { return make_directory(parent) };
     let missing = missing_directories(parent);
-    let directory = make_directory(parent)?;
-    for made in &missing {
-        // What it really got is seen when it is looked at; a new one gets what the umask leaves.
-        let mode =
-            open(made, OFlags::PATH).and_then(|made| made.metadata()).map_or(0o755, |made| made.mode());
-        album
-            .add(made, &Thing::Absent, &Thing::Directory { mode: mode & MODE_BITS })
-            .map_err(|err| unkept(&err))?;
+    for directory in &missing {
+        // What it really gets is what the umask leaves; that it was not there is what counts.
+        let after = Thing::Directory { mode: 0o755 };
+        album.add(directory, &Thing::Absent, &after).map_err(|err| unkept(&err))?;
     }
-    Ok(directory)
+    if !missing.is_empty() {
+        album.write().map_err(|err| unkept(&err))?;
+    }
+    make_directory(parent)
 }
 
 fn unkept(err: &io::Error) -> io::Error {

@@ -39,6 +39,10 @@ pub trait Album {
     /// change from being made.
     fn add(&mut self, path: &Path, before: &Thing<'_>, after: &Thing<'_>) -> io::Result<()>;
 
+    /// Something of what was added is about to be made already: directories, without which nothing can be staged. When this
+    /// returns, it outlasts the process.
+    fn write(&mut self) -> io::Result<()>;
+
     /// That was all. When this returns, what was added outlasts the process and the machine's power; only then do names
     /// change hands.
     fn seal(self: Box<Self>) -> io::Result<()>;

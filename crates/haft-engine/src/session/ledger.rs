@@ -24,6 +24,12 @@ use super::{beneath::open, commit::STAGED_PREFIX};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger(Option<PathBuf>);
 
+/// Cleans up after processes that died while they changed files, by the ledger of their engine. An engine does it when its
+/// first session begins; this is for those who have none.
+pub fn sweep(ledger: &Path) {
+    Ledger::at(ledger.to_owned()).sweep();
+}
+
 /// One file of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {

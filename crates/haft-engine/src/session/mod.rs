@@ -31,6 +31,7 @@ pub use journal::{
 };
 pub(crate) use known::Arrival;
 pub(crate) use ledger::Ledger;
+pub use ledger::sweep;
 pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};
 pub use memory::Memory;

@@ -92,6 +92,15 @@ impl Album for Keeping<'_> {
         Ok(())
     }
 
+    fn write(&mut self) -> io::Result<()> {
+        let images = std::mem::take(&mut self.changed.images);
+        let part = Changed { images, settled: Vec::new(), ..self.changed.clone() };
+        match self.shared.record(self.doer, &part, Durability::Process) {
+            Ok(()) => Ok(()),
+            Err(err) => self.shared.failed(self.doer, err).map(drop),
+        }
+    }
+
     fn seal(self: Box<Self>) -> io::Result<()> {
         if self.changed.images.is_empty() && self.changed.settled.is_empty() {
             return Ok(());

@@ -80,7 +80,7 @@ fn hammer(environment: &[(&str, String)]) {
 }
 
 fn log(place: &Place, environment: &[(&str, String)]) -> Vec<Value> {
-    let mut command: Command = place.command(&["log", "--json", "--session", "shared"]);
+    let mut command: Command = place.command(&["log", "--json", "--session", "shared", "--limit", "10000"]);
     let output = command.envs(environment.iter().map(|(name, value)| (*name, value))).output().unwrap();
     Ran::of(&output).lines()
 }

@@ -90,7 +90,7 @@ fn skipped(why: &str) {
     eprintln!("skipped: no S3-compatible server: {why}");
 }
 
-fn free_port() -> std::io::Result<u16> {
+pub(crate) fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 

@@ -80,7 +80,7 @@ fn hammer(environment: &[(&str, String)]) {
 }
 
 fn log(place: &Place, environment: &[(&str, String)]) -> Vec<Value> {
-    let mut command: Command = place.command(&["log", "--json", "--session", "shared"]);
+    let mut command: Command = place.command(&["log", "--json", "--session", "shared", "--limit", "10000"]);
     let output = command.envs(environment.iter().map(|(name, value)| (*name, value))).output().unwrap();
     Ran::of(&output).lines()
 }
@@ -189,6 +189,26 @@ fn until(holds: impl Fn() -> bool) {
 }
 
 #[test]
+fn a_line_is_sealed_and_the_servers_certificate_is_checked() {
+    let Some((_server, address, certificate)) = Postgres::sealed() else { return };
+    let place = Place::new("");
+    let doctor = |address: &str, authorities: Option<&std::path::Path>| {
+        let mut command = place.command(&["doctor", "--json"]);
+        command.env("HAFT_STORE_URL", address).envs(authorities.map(|path| ("SSL_CERT_FILE", path)));
+        Ran::of(&command.output().unwrap()).json()["journal"].clone()
+    };
+    let sealed = format!("{address}?sslmode=require");
+    let told = doctor(&sealed, Some(&certificate));
+    assert_eq!(told["works"], true, "{told}");
+    let told = doctor(&sealed, None);
+    assert_eq!(told["works"], false, "{told}");
+    assert!(told["problem"].as_str().unwrap().contains("certificate"), "{told}");
+    // By another name it is another server.
+    let told = doctor(&sealed.replace("localhost", "127.0.0.1"), Some(&certificate));
+    assert_eq!(told["works"], false, "{told}");
+}
+
+#[test]
 fn what_a_session_has_read_on_one_machine_it_may_change_on_another() {
     let Some(server) = Postgres::shared() else { return };
     let address = server.database();
@@ -224,7 +244,7 @@ fn a_large_result_that_another_machine_kept_is_read_by_its_path() {
     call("Bash", json!({ "command": "seq 1 2000" }));
     let kept = place.path("state/haft/results/shared");
     let path = fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
-    assert!(fs::read_to_string(&path).unwrap().contains("\n2000\n"));
+    assert!(fs::read_to_string(&path).unwrap().ends_with("\n2000"));
     // As on a machine that has never seen it.
     fs::remove_dir_all(&kept).unwrap();
     let shown = call("Read", json!({ "file_path": path, "offset": 1999, "limit": 2 }));

@@ -5,10 +5,15 @@
 
 use std::{
     collections::VecDeque,
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::timeout,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -16,8 +21,10 @@ use crate::{
     record::Entry,
 };
 
-/// So many entries may wait. With a server that answers it is never more than a few.
-const MOST: usize = 20_000;
+/// So many entries may wait, and whoever comes then waits so long for room. With a server that answers it is never more than
+/// a few.
+const MOST: usize = 2_000;
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
 /// So many go in one transaction.
 pub(super) const AT_ONCE: usize = 256;
@@ -66,8 +73,9 @@ struct State {
 impl Queue {
     /// Puts entries into the queue, and waits as long as the durability says.
     pub(super) async fn append(&self, entries: Vec<Entry>, durability: Durability) -> Result<(), BookError> {
-        while durability == Durability::Queued && !self.has_room(entries.len()) {
-            self.room.notified().await;
+        if durability == Durability::Queued && !self.has_room(entries.len()) {
+            let room = self.wait_for_room(entries.len());
+            timeout(LONGEST_WAIT, room).await.map_err(|_| BookError::Other(TOO_MUCH.to_owned()))?;
         }
         let entries: Vec<(Uuid, Entry)> = entries.into_iter().map(|entry| (Uuid::now_v7(), entry)).collect();
         let (done, waits) = match durability {
@@ -81,6 +89,18 @@ impl Queue {
         match waits {
             Some(waits) => waits.await.unwrap_or_else(|_| Err(closed())),
             None => Ok(()),
+        }
+    }
+
+    async fn wait_for_room(&self, more: usize) {
+        loop {
+            let mut changed = pin!(self.room.notified());
+            // Before the look: what changes after it is not missed.
+            changed.as_mut().enable();
+            if self.has_room(more) {
+                return;
+            }
+            changed.await;
         }
     }
 
@@ -166,6 +186,8 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+const TOO_MUCH: &str = "the server takes nothing, and too much waits for it already";
 
 fn closed() -> BookError {
     BookError::Other("the book is closed".to_owned())

@@ -33,6 +33,10 @@ pub(super) async fn entries(client: &mut Client, batches: &[Batch], lease: &Leas
         // The server has it when it answers, and that is more than the end of this process needs.
         transaction.batch_execute("SET LOCAL synchronous_commit TO off").await?;
     }
+    for sql in [BEGIN, FINISH, EVENT] {
+        // Known before they are used: one that had to be prepared first would be overtaken by the next.
+        transaction.prepare_cached(sql).await?;
+    }
     let all: Vec<&(Uuid, Entry)> = batches.iter().flat_map(|batch| &batch.entries).collect();
     for some in all.chunks(IN_FLIGHT) {
         // Each is sent when it is first polled, in this order, and none waits for the answer to the one before it.
@@ -252,11 +256,17 @@ const BEGIN: &str = "
     )
     SELECT no FROM one";
 
-/// One that has finished stays as it is; one that never ran says nothing of an earlier run.
+/// One that has finished stays as it is; one that never ran says nothing of an earlier run. Nearly all have a row: a number
+/// is taken only for one that has none.
 const FINISH: &str = "
+    WITH known AS (
+        UPDATE haft_calls c SET state = $8, fault = $9, duration_us = $11, result = $12
+        WHERE c.key = $1 AND (c.state = 2 OR c.state = 0 AND $8::smallint = 1)
+    )
     INSERT INTO haft_calls AS c (key, session, call, digest, nth, turn, tool, description, state, fault, at, duration_us,
                                  repeatable, result)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, true, $12)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, true, $12
+    WHERE NOT EXISTS (SELECT FROM haft_calls WHERE key = $1)
     ON CONFLICT (key) DO UPDATE SET
         state = excluded.state, fault = excluded.fault, duration_us = excluded.duration_us, result = excluded.result
     WHERE c.state = 2 OR c.state = 0 AND excluded.state = 1";

@@ -25,20 +25,30 @@ pub(super) enum Way {
     Direct,
     HaftLines,
     HaftHttp,
+    /// With the journal, which the others have not.
+    HaftRecorded,
     FastMcpLines,
     FastMcpHttp,
     McpProxyHttp,
 }
 
 impl Way {
-    pub(super) const ALL: [Way; 6] =
-        [Way::Direct, Way::HaftLines, Way::HaftHttp, Way::FastMcpLines, Way::FastMcpHttp, Way::McpProxyHttp];
+    pub(super) const ALL: [Way; 7] = [
+        Way::Direct,
+        Way::HaftLines,
+        Way::HaftHttp,
+        Way::HaftRecorded,
+        Way::FastMcpLines,
+        Way::FastMcpHttp,
+        Way::McpProxyHttp,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Way::Direct => "direct",
             Way::HaftLines => "haft stdio→stdio",
             Way::HaftHttp => "haft HTTP→stdio",
+            Way::HaftRecorded => "haft, with a journal",
             Way::FastMcpLines => "FastMCP stdio→stdio",
             Way::FastMcpHttp => "FastMCP HTTP→stdio",
             Way::McpProxyHttp => "mcp-proxy HTTP→stdio",
@@ -67,9 +77,10 @@ impl<'a> Field<'a> {
     pub(super) fn open(&self, way: Way) -> Result<Result<Client, String>> {
         let wire = match way {
             Way::Direct => Wire::lines(Command::new(&self.echo).args([CHORE, "1"])),
-            Way::HaftLines => Wire::lines(&mut self.gateway("one", 1, 1, &[])?),
+            Way::HaftLines => Wire::lines(&mut self.gateway("one", 1, 1, &["--no-journal"])?),
+            Way::HaftRecorded => Wire::lines(&mut self.gateway("recorded", 1, 1, &[])?),
             Way::HaftHttp => {
-                let words = ["--listen", "127.0.0.1:0", "--no-token"];
+                let words = ["--no-journal", "--listen", "127.0.0.1:0", "--no-token"];
                 Wire::http(Serving::start(&mut self.gateway("one", 1, 1, &words)?)?)
             }
             Way::FastMcpLines => match self.fast_mcp(&[]) {

@@ -3,7 +3,7 @@
 //! Prints a line for each figure: its name and microseconds. `cargo xtask bench journal` reads them and knows the bounds.
 
 // A bench may say `expect`: a failure here is a failure of the bench.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::{path::Path, sync::Arc, time::Instant as Clock};
 
@@ -121,9 +121,9 @@ fn claim(n: usize, session: &str, tool: &str, path: &str) -> Claim {
         at: Instant(1_700_000_000_000 + n as i64 * 1_000),
         tool: tool.to_owned(),
         description: format!("{tool} {path}"),
-        verdict: if n % 97 == 0 {
+        verdict: if n.is_multiple_of(97) {
             "deny"
-        } else if n % 31 == 0 {
+        } else if n.is_multiple_of(31) {
             "ask"
         } else {
             "allow"

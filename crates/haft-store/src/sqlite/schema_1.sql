@@ -40,7 +40,8 @@ CREATE TABLE calls (
     decision INTEGER
 );
 CREATE UNIQUE INDEX calls_key ON calls (call, session, digest, nth);
-CREATE INDEX calls_session ON calls (session, state);
+-- By session alone: its rows then come in the order of their numbers, and nothing is sorted.
+CREATE INDEX calls_session ON calls (session);
 CREATE INDEX calls_tool ON calls (tool);
 CREATE INDEX calls_verdict ON calls (verdict);
 CREATE INDEX calls_state ON calls (state);

@@ -103,6 +103,7 @@ fn images(settings: &Settings, book: &Arc<dyn Book>) -> anyhow::Result<StoredIma
         max_total: megabytes(set.max_total_mb).unwrap_or(usual.max_total),
         keep: days(set.keep_days).unwrap_or(usual.keep),
         on_failure: on_failure(set.on_failure).unwrap_or(usual.on_failure),
+        on_unrecorded: on_failure(settings.journal.on_failure).unwrap_or(usual.on_unrecorded),
         shell: set.shell.unwrap_or(usual.shell),
         ignored: set.ignored.unwrap_or(usual.ignored),
         most_files: set.max_files.map_or(usual.most_files, NonZeroUsize::get),

@@ -21,7 +21,12 @@ fn collect(root: &Path, directory: &Path, tree: &mut Tree) -> Result<()> {
         let entry = entry?;
         let (path, mode) = (entry.path(), entry.metadata()?.permissions().mode());
         let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
-        let is_directory = entry.file_type()?.is_dir();
+        let kind = entry.file_type()?;
+        if !kind.is_dir() && !kind.is_file() {
+            // What the sandbox puts where nothing may be made is no file, and goes with the next command.
+            continue;
+        }
+        let is_directory = kind.is_dir();
         tree.insert(name, (mode, if is_directory { Vec::new() } else { fs::read(&path)? }));
         if is_directory {
             collect(root, &path, tree)?;

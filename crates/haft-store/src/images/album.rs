@@ -61,6 +61,14 @@ impl<'a> Keeping<'a> {
         Ok(Was::Unkept { len: *len, mode: *mode, modified_ns: modified(file)?, why })
     }
 
+    /// Those who watch must not take it for somebody else's work.
+    fn remember(&self, images: &[Image]) {
+        let mut room = self.shared.room();
+        if room.open > 0 || !room.lasting.is_empty() {
+            room.sealed.extend(images.iter().map(|image| (image.path(), image.after.clone())));
+        }
+    }
+
     fn unkept(&self, thing: &Thing<'_>, why: String) -> Was {
         match thing {
             Thing::File { file, len, mode } => {
@@ -94,10 +102,11 @@ impl Album for Keeping<'_> {
 
     fn write(&mut self) -> io::Result<()> {
         let images = std::mem::take(&mut self.changed.images);
+        self.remember(&images);
         let part = Changed { images, settled: Vec::new(), ..self.changed.clone() };
         match self.shared.record(self.doer, &part, Durability::Process) {
             Ok(()) => Ok(()),
-            Err(err) => self.shared.failed(self.doer, err).map(drop),
+            Err(err) => self.shared.unrecorded(self.doer, err),
         }
     }
 
@@ -106,13 +115,9 @@ impl Album for Keeping<'_> {
             return Ok(());
         }
         if let Err(err) = self.shared.record(self.doer, &self.changed, Durability::Power) {
-            self.shared.failed(self.doer, err)?;
+            self.shared.unrecorded(self.doer, err)?;
         }
-        let mut room = self.shared.room();
-        if room.open > 0 || !room.lasting.is_empty() {
-            let images = self.changed.images.iter();
-            room.sealed.extend(images.map(|image| (image.path(), image.after.clone())));
-        }
+        self.remember(&self.changed.images);
         Ok(())
     }
 }

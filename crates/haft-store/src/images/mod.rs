@@ -56,6 +56,8 @@ pub struct UndoOptions {
     pub keep: Duration,
     /// What becomes of a change whose image cannot be kept.
     pub on_failure: OnFailure,
+    /// What becomes of one that cannot be written down, although what is there is kept: what becomes of every call then.
+    pub on_unrecorded: OnFailure,
     /// Whether it is also found out what processes change.
     pub shell: bool,
     /// Whether that includes what ignore files leave out.
@@ -77,6 +79,7 @@ impl UndoOptions {
             max_total: 2 << 30,
             keep: Duration::from_secs(30 * 24 * 3600),
             on_failure: OnFailure::Refuse,
+            on_unrecorded: OnFailure::Warn,
             shell: true,
             ignored: false,
             most_files: 100_000,
@@ -188,7 +191,16 @@ impl Shared {
 
     /// What to do about an image that cannot be kept: no change, or a loud one.
     fn failed(&self, doer: &Doer, err: io::Error) -> io::Result<String> {
-        match self.options.on_failure {
+        self.failed_by(self.options.on_failure, doer, err)
+    }
+
+    /// The same where the journal does not take it: that is decided with the journal.
+    fn unrecorded(&self, doer: &Doer, err: io::Error) -> io::Result<()> {
+        self.failed_by(self.options.on_unrecorded, doer, err).map(drop)
+    }
+
+    fn failed_by(&self, decided: OnFailure, doer: &Doer, err: io::Error) -> io::Result<String> {
+        match decided {
             OnFailure::Refuse => Err(err),
             OnFailure::Warn => {
                 let words = format!("this cannot be taken back: what was there could not be kept: {err}");

@@ -55,8 +55,13 @@ fn what_one_machine_puts_another_gets() {
         let machine =
             |name: &str| ObjectBlobs::new(FileBlobs::new(directory.path().join(name)), bucket.clone());
         let (one, other) = (machine("one"), machine("other"));
-        let large: Vec<u8> =
-            (0..20_000_000u32).flat_map(|n| (n ^ (n >> 3)).to_le_bytes()).take(20 << 20).collect();
+        // More than one part, and not to be compressed.
+        let mut seed = 1_u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 24).to_le_bytes()[..4].to_vec()
+        };
+        let large: Vec<u8> = std::iter::repeat_with(&mut next).take(9 << 18).flatten().collect();
         for bytes in [&b""[..], b"short", "a line\n".repeat(1000).as_bytes(), &large] {
             let blob = one.put(&file(directory.path(), bytes), false).unwrap();
             assert_eq!((blob.hash, blob.len), (Hash::of(bytes), bytes.len() as u64));

@@ -157,7 +157,8 @@ fn a_call_that_was_cut_off_is_taken_back_by_who_comes_next() {
         turn: 1,
         workspace: room.root.clone(),
     };
-    let watch = haft_engine::session::Images::watch(&room.images, &doer, &[room.root.clone()]).unwrap();
+    let watch =
+        haft_engine::session::Images::watch(&room.images, &doer, std::slice::from_ref(&room.root)).unwrap();
     fs::write(room.root.join("a"), "half done").unwrap();
     fs::write(room.root.join("b"), "left").unwrap();
     drop(watch);

@@ -13,7 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, statat, unlinkat};
+use rustix::{
+    fs::{AtFlags, FileType, Mode, OFlags, mkdirat, statat, unlinkat},
+    io::Errno,
+};
 
 use super::{
     Ledger,
@@ -245,6 +248,10 @@ fn look(path: &Path) -> io::Result<Now> {
     };
     let found = match open(parent, OFlags::PATH | OFlags::DIRECTORY) {
         Ok(parent) => statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from),
+        // Below a link there is nothing that could be meant: the link itself is in the way, and goes.
+        Err(err) if Errno::from_io_error(&err) == Some(Errno::LOOP) => {
+            Err(io::ErrorKind::NotADirectory.into())
+        }
         Err(err) => Err(err),
     };
     match found {

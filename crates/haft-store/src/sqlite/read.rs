@@ -289,11 +289,13 @@ impl Where {
         if let Some(call) = &filter.call {
             all.and("calls.call = ?", call.clone());
         }
+        // A session has few calls, a tool has many: with a sign before it, a column is not looked up in its index.
+        let sign = if filter.session.is_some() { "+" } else { "" };
         if let Some(tool) = &filter.tool {
-            all.and("calls.tool = ?", tool.clone());
+            all.and(&format!("{sign}calls.tool = ?"), tool.clone());
         }
         if let Some(verdict) = &filter.verdict {
-            all.and("calls.verdict = ?", verdict.clone());
+            all.and(&format!("{sign}calls.verdict = ?"), verdict.clone());
         }
         match filter.state {
             // One that is open in the table may have been cut off.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Read, Seek, Write},
+    io::{BufRead, BufReader, Write},
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
@@ -10,7 +10,10 @@ use std::{
     process::Child,
 };
 
-use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::{
+    fs::{OFlags, fcntl_getfl},
+    pipe::{PipeFlags, pipe_with},
+};
 use serde_json::{Value, json};
 
 use crate::kit::Place;
@@ -47,8 +50,8 @@ fn check_blocks(stream: impl AsFd) {
 #[test]
 fn pipes_that_are_shared_stay_as_they_were() {
     let place = Place::new("");
-    let (theirs_in, ours_in) = rustix::pipe::pipe().unwrap();
-    let (ours_out, theirs_out) = rustix::pipe::pipe().unwrap();
+    let (theirs_in, ours_in) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    let (ours_out, theirs_out) = pipe_with(PipeFlags::CLOEXEC).unwrap();
     let shared = (theirs_in.try_clone().unwrap(), theirs_out.try_clone().unwrap());
     let mut child = begin(&place, theirs_in, theirs_out);
     let (mut input, output) = (File::from(ours_in), BufReader::new(File::from(ours_out)));
@@ -76,14 +79,12 @@ fn a_socket_that_is_shared_stays_as_it_was() {
 #[test]
 fn files_are_read_and_written_to_their_end() {
     let place = Place::new("");
-    let (asked, mut answered) = (place.path("asked"), File::create_new(place.path("answered")).unwrap());
+    let (asked, answered) = (place.path("asked"), place.path("answered"));
     std::fs::write(&asked, said()).unwrap();
-    let output = answered.try_clone().unwrap();
-    let mut child = begin(&place, File::open(asked).unwrap().into(), output.into());
+    let mut child =
+        begin(&place, File::open(asked).unwrap().into(), File::create_new(&answered).unwrap().into());
     assert!(child.wait().unwrap().success());
-    let mut text = String::new();
-    answered.rewind().unwrap();
-    File::open(place.path("answered")).unwrap().read_to_string(&mut text).unwrap();
+    let text = std::fs::read_to_string(answered).unwrap();
     check_answers(text.lines().map(str::to_owned));
 }
 

@@ -94,11 +94,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-<<<<<<< HEAD
-         models, agents, groups, sandbox, web, secrets, journal, undo, results, mcp, hooks, limits, tools, read, bash",
-=======
          models, agents, groups, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
->>>>>>> far
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(

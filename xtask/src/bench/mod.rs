@@ -56,7 +56,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let is_part_of_it = |subject: &Subject| matches!(subject, Subject::Search | Subject::Gateway);
     if cfg!(debug_assertions) && options.subjects.iter().any(is_part_of_it) {
         // Part of it is measured in this process, which therefore has to be as quick as what it measures.
-        let again = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", "bench"])
+        let again = cargo(&["run", "--quiet", "--profile=bench", "--package", "xtask", "--", "bench"])
             .args(words)
             .status()?;
         return Ok(if again.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });

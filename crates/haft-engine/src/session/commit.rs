@@ -477,9 +477,9 @@ mod tests {
             (root.join("c"), Fate::Holds(b"new c")),
         ];
         let mut steps: Vec<Step> =
-            changes.iter().map(|(real, fate)| Step::plan(real, *fate).unwrap()).collect();
+            changes.iter().map(|(real, fate)| Step::plan(real, *fate, false, None).unwrap()).collect();
         let mut record = Ledger::default().begin(&[]);
-        prepare(&mut steps, &mut record).unwrap();
+        prepare(&mut steps, &mut record, None).unwrap();
         // Somebody takes the last one's content away between staging and renaming.
         std::fs::remove_file(root.join(&steps[2].staged)).unwrap();
         assert_eq!(exchange(&mut steps).unwrap_err().0, 2);

@@ -8,6 +8,8 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use haft_engine::session::{CallKey, Doer};
@@ -76,6 +78,12 @@ impl Marker {
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(self.path.with_extension("index"));
     }
+}
+
+/// The processes of a call die after whoever ran it, each when its turn comes: what they still write belongs to the call, and
+/// must be there before anybody looks.
+pub(super) fn let_them_die() {
+    thread::sleep(Duration::from_millis(100));
 }
 
 /// Where the latest look at a root is.

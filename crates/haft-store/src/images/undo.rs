@@ -17,7 +17,7 @@ use super::{
     chain::{Chain, Link, Undo},
     event,
     image::{Changed, Was},
-    marker::{abandoned, roots_with_abandoned},
+    marker::{abandoned, let_them_die, roots_with_abandoned},
     plan::{Plan, Planned, is_equal},
     scan::Scanned,
     wait,
@@ -199,7 +199,11 @@ impl StoredImages {
     /// What calls did that were cut off is not written down yet.
     pub(super) fn settle_the_abandoned(&self) {
         let place = self.0.options.place();
-        for root in roots_with_abandoned(&place) {
+        let roots = roots_with_abandoned(&place);
+        if !roots.is_empty() {
+            let_them_die();
+        }
+        for root in roots {
             // A root that cannot be looked at now is left for the next time.
             let looked = self.0.known(&root).and_then(|known| self.0.look(&root, &known, &known));
             if let Ok(Scanned::Whole(fresh)) = looked {

@@ -19,7 +19,7 @@ use super::{
     compare::{Happened, compare},
     image::Changed,
     index::Index,
-    marker::{Abandoned, Marker, abandoned, latest},
+    marker::{Abandoned, Marker, abandoned, latest, let_them_die},
     scan::{Scan, Scanned},
 };
 use crate::book::Durability;
@@ -83,6 +83,10 @@ impl Watching {
         let shared = &self.shared;
         let place = shared.options.place();
         let known = shared.known(root)?;
+        let left = abandoned(&place, root);
+        if !left.is_empty() {
+            let_them_die();
+        }
         let is_too_large = shared.room().too_large.contains(root);
         let looked = if is_too_large { Scanned::TooMany } else { shared.look(root, &known, &known)? };
         let Scanned::Whole(fresh) = looked else {
@@ -91,7 +95,7 @@ impl Watching {
             self.left_out.push(format!("what was changed below {root}: there are more than {most} files"));
             return Ok(());
         };
-        shared.settle_abandoned(abandoned(&place, root), &fresh);
+        shared.settle_abandoned(left, &fresh);
         shared.settle_lasting(root, &known, &fresh)?;
         let begin = shared.keep_look(root, fresh)?;
         shared

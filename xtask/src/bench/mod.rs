@@ -134,7 +134,7 @@ mod tests {
     fn the_engine_is_meant_where_nothing_is_said() {
         assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
         assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
-        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 7);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 8);
         assert!(Options::parse(&["everything"]).is_err());
     }
 }

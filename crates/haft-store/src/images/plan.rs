@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use super::{
     Shared,
     chain::{Chain, Link, Undo},
-    image::Was,
+    image::{Image, Was},
 };
 use crate::blobs::Hash;
 
@@ -62,6 +62,12 @@ pub enum Standing {
     Refused(String),
 }
 
+impl Planned {
+    fn is_refused(&self) -> bool {
+        matches!(self.standing, Standing::Refused(_))
+    }
+}
+
 impl Plan {
     /// The files that can be taken back.
     pub fn ready(&self) -> impl Iterator<Item = &Planned> {
@@ -89,9 +95,14 @@ impl Shared {
             let Some(first) = links.iter().position(|link| calls.contains(&link.key)) else { continue };
             (turn, workspace) = (links[first].turn, haft_tool::unshown(&links[first].workspace));
             let meant = &links[first..];
-            let left = meant.iter().rfind(is_meant).map_or(&Was::Absent, |link| &link.image.after);
+            let last = meant.iter().rfind(is_meant).unwrap_or(&meant[0]);
             let to = &meant[0].image.before;
-            let mut planned = self.planned(path, left, to, takes(path))?;
+            let mut planned = self.planned(path, &last.image.after, to, takes(path))?;
+            if planned.as_ref().is_some_and(Planned::is_refused) {
+                // What was written down and cut off before it was done has left what was there before it.
+                let undone = self.planned(path, &last.image.before, to, takes(path))?;
+                planned = undone.filter(|file| !file.is_refused()).or(planned);
+            }
             if let (Some(file), Some(why)) =
                 (&mut planned, stands_between(meant, &calls).filter(|_| !takes(path)))
             {
@@ -171,11 +182,14 @@ fn stands_between(links: &[Link], calls: &[CallKey]) -> Option<String> {
             "the call {call} changed it later; take that back first: haft undo {session}/{call}"
         ));
     }
-    let follows = |one: &Was, other: &Was| {
+    let follows = |one: &Image, other: &Image| {
         // Of a directory that was about to be made it is not known yet which permissions it gets.
-        is_equal(one, other) || matches!((one, other), (Was::Directory { .. }, Was::Directory { .. }))
+        is_equal(&one.after, &other.before)
+            || matches!((&one.after, &other.before), (Was::Directory { .. }, Was::Directory { .. }))
+            // Several were about to make the same directory, or the one was cut off before it did what it had written down.
+            || is_equal(&one.before, &other.before)
     };
-    let broken = links.windows(2).any(|pair| !follows(&pair[0].image.after, &pair[1].image.before));
+    let broken = links.windows(2).any(|pair| !follows(&pair[0].image, &pair[1].image));
     broken
         .then(|| "somebody else changed it between these calls; --take takes that back with them".to_owned())
 }

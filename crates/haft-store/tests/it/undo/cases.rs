@@ -174,3 +174,18 @@ fn a_call_that_was_cut_off_is_taken_back_by_who_comes_next() {
     room.undo(&Target::LatestUndo).unwrap();
     assert_ne!(room.tree(), before, "it is there again as it was left");
 }
+
+#[test]
+fn calls_that_make_one_directory_at_once_are_taken_back_together() {
+    let room = Room::new("s");
+    room.bash("echo x > a");
+    let room = room.again("work");
+    let before = room.tree();
+    let calls = (0..8).map(|n| {
+        let input = json!({ "file_path": format!("made/deep/{n}"), "content": "text" });
+        haft_engine::Call::new(format!("w{n}"), "Write", input)
+    });
+    assert!(room.turn(calls.collect()).iter().all(|result| !result.is_error()));
+    room.undo(&Target::Named("work".to_owned())).unwrap();
+    assert_eq!(room.tree(), before);
+}

@@ -73,6 +73,10 @@ impl Room {
         self.runtime.block_on(self.session.call(Call::new(id, tool, input)))
     }
 
+    pub(crate) fn turn(&self, calls: Vec<Call>) -> Vec<ToolResult> {
+        self.runtime.block_on(self.session.turn(calls))
+    }
+
     #[track_caller]
     pub(crate) fn does(&self, tool: &str, input: Value) {
         let result = self.call(tool, input);

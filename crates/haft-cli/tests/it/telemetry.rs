@@ -200,16 +200,24 @@ fn what_cannot_be_exported_is_said_and_the_call_is_made() {
     run(place.command(&["-q", READ[0], READ[1], READ[2]]), &variables, "").expect(0, "");
 }
 
-/// The names of the threads of a door that has answered its client.
-fn threads(place: &Place, variables: &[(&str, &str)]) -> Vec<String> {
+/// The names of the threads of a door that has answered its client. A thread names itself when it first runs: they are looked
+/// at until they are `enough`.
+fn threads(place: &Place, variables: &[(&str, &str)], enough: impl Fn(&[String]) -> bool) -> Vec<String> {
     let mut child = place.command(&["mcp"]).envs(variables.iter().copied()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{HELLO}").unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-    let names = tasks.filter_map(Result::ok).map(name).collect();
+    let look = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        tasks.filter_map(Result::ok).map(name).collect::<Vec<String>>()
+    };
+    let (mut names, begun) = (look(), Instant::now());
+    while !enough(&names) && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(10));
+        names = look();
+    }
     drop(stdin);
     child.wait().unwrap();
     names
@@ -220,8 +228,9 @@ fn where_nothing_is_asked_for_nothing_is_started() {
     let (place, collector) = (place(), Collector::new());
     let endpoint = collector.endpoint();
     let is_ours = |name: &String| ["OpenTelemetry", "reqwest"].iter().any(|of| name.starts_with(of));
-    let on = threads(&place, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]);
-    assert_eq!(on.iter().filter(|name| is_ours(name)).count(), 3, "{on:?}");
+    let ours = |names: &[String]| names.iter().filter(|name| is_ours(name)).count();
+    let on = threads(&place, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)], |names| ours(names) == 3);
+    assert_eq!(ours(&on), 3, "{on:?}");
     for variables in [
         &[][..],
         &[("OTEL_SERVICE_NAME", "ours")],
@@ -232,7 +241,7 @@ fn where_nothing_is_asked_for_nothing_is_started() {
             ("OTEL_METRICS_EXPORTER", "none"),
         ],
     ] {
-        let off = threads(&place, variables);
+        let off = threads(&place, variables, |_| true);
         assert!(!off.iter().any(is_ours), "{off:?}");
     }
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::repository::Kind;
 
 /// Each crate, and those of ours that it may use. A new crate gets a line here, and one in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("haft-tool", &[]),
     ("haft-schema", &[]),
     ("haft-redact", &[]),
@@ -20,6 +20,8 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("haft-store", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
+    // The tools are for its tests.
+    ("haft-agent", &["haft-tool", "haft-redact", "haft-engine", "haft-tools", "haft-model"]),
     ("haft-otel", &["haft-tool", "haft-redact", "haft-engine", "haft-mcp"]),
     (
         "haft",
@@ -33,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "haft-hooks",
             "haft-model",
             "haft-mcp",
+            "haft-agent",
             "haft-otel",
         ],
     ),
@@ -49,6 +52,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "haft-store",
             "haft-model",
             "haft-mcp",
+            "haft-agent",
             "haft-otel",
             "haft",
         ],

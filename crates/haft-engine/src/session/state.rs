@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use haft_tool::{Caller, Change, Effects, Fault, PathBase, SessionFacts, SessionId, Spec};
+use haft_tool::{Block, CallId, Caller, Change, Effects, Fault, PathBase, SessionFacts, SessionId, Spec};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
@@ -256,6 +256,17 @@ impl Session {
     /// Begins a turn that is fed while the model still writes. Needs a tokio runtime.
     pub fn live_turn(&self) -> LiveTurn {
         LiveTurn::start(self.clone(), self.fresh_interrupt())
+    }
+
+    /// The same, stopped by an interrupt of the caller's: one that stops more than this turn.
+    pub fn live_turn_under(&self, interrupt: Interrupt) -> LiveTurn {
+        self.lock().interrupt = interrupt.clone();
+        LiveTurn::start(self.clone(), interrupt)
+    }
+
+    /// Keeps what the model has read of a call where Read and Grep find it, so that the conversation need not hold it.
+    pub async fn put_away(&self, call: &CallId, blocks: Vec<Block>) -> io::Result<PathBuf> {
+        self.engine().results().keep(self.id(), call, Arc::new(blocks)).await
     }
 
     /// Stops the turn that runs; the second time, also calls that are waited for.

@@ -44,8 +44,15 @@ impl Interrupt {
         self.0.soft.is_cancelled()
     }
 
-    pub(crate) async fn triggered(&self) {
+    /// Waits until the turn is being stopped.
+    pub async fn triggered(&self) {
         self.0.soft.cancelled().await;
+    }
+
+    /// An interrupt that happens with this one, as softly or as hard, and can happen alone.
+    pub fn child(&self) -> Interrupt {
+        // Whoever stops this one hard has stopped it softly before, and the child with it.
+        Interrupt(Arc::new(Tokens { soft: self.0.soft.child_token(), hard: self.0.hard.child_token() }))
     }
 
     /// A token for one call of a tool.
@@ -54,5 +61,22 @@ impl Interrupt {
             OnInterrupt::Cancel => self.0.soft.child_token(),
             OnInterrupt::Block => self.0.hard.child_token(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_stopped_with_its_parent_and_can_be_stopped_alone() {
+        let parent = Interrupt::default();
+        let (one, other) = (parent.child(), parent.child());
+        one.trigger();
+        assert_eq!([&parent, &one, &other].map(Interrupt::is_triggered), [false, true, false]);
+        parent.trigger();
+        assert!(other.is_triggered() && !other.token(OnInterrupt::Block).is_cancelled());
+        parent.trigger();
+        assert!(other.token(OnInterrupt::Block).is_cancelled());
     }
 }

@@ -113,6 +113,16 @@ impl History {
         self.encoded.truncate(len);
     }
 
+    /// Puts a message in the place of another: what it says is shorter now, and means the same to the API. From there on,
+    /// requests are no longer those that were cached.
+    pub fn replace(&mut self, index: usize, message: impl Into<Message>) {
+        let message = slim(message.into());
+        if index < self.messages.len() {
+            self.encoded[index] = encode(self.dialect, self.refers, &message);
+            self.messages[index] = message;
+        }
+    }
+
     /// How large a request would be, in bytes: system prompt, tools and messages.
     pub fn bytes(&self) -> usize {
         let messages: usize = self.encoded.iter().map(|message| message.json.len() + 1).sum();

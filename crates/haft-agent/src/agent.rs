@@ -1,0 +1,262 @@
+//! One conversation: a session, a model, and what was said.
+
+use std::{fmt, sync::Arc};
+
+use haft_engine::Session;
+use haft_model::{Dialect, History, Message, RequestOptions, Usage};
+use haft_tool::{Block, CallId};
+use tokio::task::JoinHandle;
+
+use crate::{
+    AgentOptions, Context, Line, Model, Transcript, context::Gauge, guard::Guard, ids::Ids, notes, system,
+    transcript::presentable,
+};
+
+/// A conversation with a model that can act.
+///
+/// See [`run`](Agent::run). It holds nothing global: several run side by side, each with a session, a model, a budget and an
+/// interrupt of its own.
+pub struct Agent {
+    pub(crate) session: Session,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) options: AgentOptions,
+    pub(crate) history: History,
+    /// The fingerprint of the pool whose tools the model has been told.
+    tools: String,
+    /// Whether the model has been told where it is: done when it is first asked.
+    is_told: bool,
+    pub(crate) ids: Ids,
+    pub(crate) guard: Guard,
+    pub(crate) gauge: Gauge,
+    pub(crate) usage: Usage,
+    /// What joins the next message of the person: words of hooks, and what they should know of the last run.
+    pub(crate) preface: Vec<String>,
+    /// What the person last asked for.
+    pub(crate) prompt: Vec<Block>,
+    /// Calls of the last message that have no results in the conversation, by the engine's ids.
+    pub(crate) open: Vec<CallId>,
+    /// Those of them that are no longer what the model wrote.
+    pub(crate) hidden: Vec<CallId>,
+    /// The last answer, which is read to its end so that its connection can be used again.
+    pub(crate) rest: Option<JoinHandle<()>>,
+    transcript: Option<Arc<dyn Transcript>>,
+    /// What could not be kept is told once.
+    is_unkept: bool,
+}
+
+/// A conversation from before.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// What was said.
+    pub messages: Vec<Message>,
+    /// By which ids the engine knows the calls of the last message, if that is the model's and has no results.
+    pub open: Vec<CallId>,
+    /// Those of them whose arguments were not kept as the model wrote them.
+    pub hidden: Vec<CallId>,
+    /// All ids by which the engine knew calls.
+    pub calls: Vec<CallId>,
+}
+
+/// An agent in the making. [`build`](AgentBuilder::build) finishes it.
+pub struct AgentBuilder {
+    session: Session,
+    model: Arc<dyn Model>,
+    options: AgentOptions,
+    past: Past,
+    transcript: Option<Arc<dyn Transcript>>,
+}
+
+impl AgentBuilder {
+    /// Goes on with a conversation. Calls without results are settled by the next run: what was finished is answered
+    /// from the journal, what was cut off is told as that.
+    pub fn past(mut self, past: Past) -> AgentBuilder {
+        self.past = past;
+        self
+    }
+
+    /// Who keeps what is said. Without one, it ends with the agent.
+    pub fn transcript(mut self, transcript: impl Transcript + 'static) -> AgentBuilder {
+        self.transcript = Some(Arc::new(transcript));
+        self
+    }
+
+    /// The agent. Nothing is asked yet.
+    pub fn build(self) -> Agent {
+        let AgentBuilder { session, model, options, past, transcript } = self;
+        let mut history = History::new(options.dialect);
+        let prompt = past.messages.iter().rev().find_map(|message| match message {
+            Message::User(blocks) => Some(blocks.clone()),
+            _ => None,
+        });
+        history.extend(past.messages);
+        Agent {
+            session,
+            model,
+            options,
+            history,
+            tools: String::new(),
+            is_told: false,
+            ids: Ids::used(past.calls.iter().chain(&past.open)),
+            guard: Guard::default(),
+            gauge: Gauge::default(),
+            usage: Usage::default(),
+            preface: Vec::new(),
+            prompt: prompt.unwrap_or_default(),
+            open: past.open,
+            hidden: past.hidden,
+            rest: None,
+            transcript,
+            is_unkept: false,
+        }
+    }
+}
+
+impl Agent {
+    /// An agent that works in this session and asks this model.
+    pub fn builder(session: Session, model: Arc<dyn Model>, options: AgentOptions) -> AgentBuilder {
+        AgentBuilder { session, model, options, past: Past::default(), transcript: None }
+    }
+
+    /// The session that it works in.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &AgentOptions {
+        &self.options
+    }
+
+    /// Changes how it behaves from the next run on. A change of what the model is told first makes the API forget what it
+    /// had cached. The model and its API are changed by [`set_model`](Agent::set_model).
+    pub fn change(&mut self, change: impl FnOnce(&mut AgentOptions)) {
+        let (model, dialect) = (self.options.model.clone(), self.options.dialect);
+        let system = self.options.system.clone();
+        change(&mut self.options);
+        (self.options.model, self.options.dialect) = (model, dialect);
+        if self.options.system != system {
+            self.is_told = false;
+        }
+    }
+
+    /// What was said.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What all answers took.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// How full the model's window is.
+    pub fn context(&self) -> Context {
+        Context { used: self.gauge.used(&self.history), window: self.options.window }
+    }
+
+    /// Goes on with another model, of the same API or of another.
+    pub fn set_model(&mut self, model: Arc<dyn Model>, dialect: Dialect, name: impl Into<String>) {
+        self.model = model;
+        self.rest = None;
+        self.options.model = name.into();
+        if self.options.dialect != dialect {
+            self.options.dialect = dialect;
+            self.history = self.history.for_dialect(dialect);
+            self.tools.clear();
+            self.gauge = Gauge::default();
+        }
+    }
+
+    /// Says to the model, with the next message of the person, what it should know besides.
+    pub fn mention(&mut self, words: impl Into<String>) {
+        self.preface.push(words.into());
+    }
+
+    /// Tells the model where it is and which tools there are, if that is not what it was told last.
+    pub(crate) async fn introduce(&mut self) {
+        if !self.is_told {
+            let notes = match self.options.notes {
+                true => notes::read(&self.session).await,
+                false => None,
+            };
+            let facts = self.session.facts();
+            self.history.set_system(system::prompt(&facts, &self.options.system, notes.as_deref()));
+            self.is_told = true;
+        }
+        let pool = self.session.pool();
+        if self.tools != pool.fingerprint() {
+            self.history.set_tools(pool.offers());
+            pool.fingerprint().clone_into(&mut self.tools);
+        }
+    }
+
+    pub(crate) fn request_options(&self) -> RequestOptions {
+        RequestOptions {
+            max_tokens: self.options.answer_tokens,
+            thinking: self.options.thinking,
+            cache_key: Some(self.session.id().to_string()),
+            extra: self.options.extra.clone(),
+            ..RequestOptions::new(&self.options.model)
+        }
+    }
+
+    /// Something joins the conversation. It is kept before it does.
+    ///
+    /// What cannot be kept does not keep the conversation from going on: the journal decides whether calls may run that
+    /// nothing is known of later.
+    pub(crate) async fn say(&mut self, message: Message, calls: &[CallId]) -> Option<String> {
+        let kept = match &self.transcript {
+            None => Ok(()),
+            Some(transcript) => {
+                let redactor = self.session.redactor().map(|redactor| &**redactor);
+                let (shown, hidden) = presentable(&message, calls, redactor);
+                transcript.keep(Line::Said { message: &shown, calls, hidden: &hidden }).await
+            }
+        };
+        self.history.push(message);
+        self.unkept(kept)
+    }
+
+    /// The conversation was made shorter.
+    pub(crate) async fn rewritten(&mut self) -> Option<String> {
+        let transcript = self.transcript.clone()?;
+        let redactor = self.session.redactor().cloned();
+        let messages: Vec<Message> = self
+            .history
+            .messages()
+            .iter()
+            .map(|message| presentable(message, &[], redactor.as_deref()).0.into_owned())
+            .collect();
+        let kept = transcript.keep(Line::Rewritten(&messages)).await;
+        self.unkept(kept)
+    }
+
+    /// An answer took this.
+    pub(crate) fn count(&mut self, usage: Usage) {
+        self.usage = sum(self.usage, usage);
+    }
+
+    fn unkept(&mut self, kept: std::io::Result<()>) -> Option<String> {
+        let why = kept.err().filter(|_| !std::mem::replace(&mut self.is_unkept, true))?;
+        Some(format!("what is said is not kept, and cannot be resumed: {why}"))
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("session", &self.session)
+            .field("model", &self.options.model)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn sum(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input + other.input,
+        cached: one.cached + other.cached,
+        cache_written: one.cache_written + other.cache_written,
+        output: one.output + other.output,
+        thinking: one.thinking + other.thinking,
+    }
+}

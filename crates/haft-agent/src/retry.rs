@@ -1,0 +1,60 @@
+//! Asking again: when, and how often.
+
+use std::time::Duration;
+
+use haft_model::ModelError;
+
+use crate::Patience;
+
+impl Patience {
+    /// How long to wait before this attempt, counted from 2: `None` if there is none.
+    pub(crate) fn before(&self, attempt: u32, error: &ModelError) -> Option<Duration> {
+        if !error.is_retryable() || attempt > self.attempts {
+            return None;
+        }
+        match error.retry_after {
+            Some(wanted) => (wanted <= self.most).then_some(wanted),
+            None => Some(self.own(attempt)),
+        }
+    }
+
+    fn own(&self, attempt: u32) -> Duration {
+        let doubled = self.first.saturating_mul(1 << attempt.saturating_sub(2).min(20)).min(self.longest);
+        // Many who failed together should not come back together.
+        doubled.mul_f64(0.75 + fastrand::f64() / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::ErrorKind;
+
+    use super::*;
+
+    fn error(kind: ErrorKind, retry_after: Option<u64>) -> ModelError {
+        let retry_after = retry_after.map(Duration::from_secs);
+        ModelError { kind, message: "no".to_owned(), status: None, retry_after }
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let patience = Patience::default();
+        for (attempt, seconds) in [(2, 0.5), (3, 1.0), (4, 2.0), (8, 30.0)] {
+            let pause = patience.before(attempt, &error(ErrorKind::Overloaded, None)).unwrap().as_secs_f64();
+            assert!((seconds * 0.74..seconds * 1.26).contains(&pause), "{attempt}: {pause}");
+        }
+        assert_eq!(patience.before(9, &error(ErrorKind::Overloaded, None)), None);
+    }
+
+    #[test]
+    fn the_server_is_heard_unless_it_asks_for_too_much() {
+        let patience = Patience::default();
+        let asked = |seconds| patience.before(2, &error(ErrorKind::RateLimited, Some(seconds)));
+        assert_eq!((asked(7), asked(3600)), (Some(Duration::from_secs(7)), None));
+    }
+
+    #[test]
+    fn what_would_be_refused_again_is_not_asked_again() {
+        assert_eq!(Patience::default().before(2, &error(ErrorKind::Unauthorized, Some(1))), None);
+    }
+}

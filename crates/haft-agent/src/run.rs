@@ -1,0 +1,275 @@
+//! From what a person wants to an answer.
+
+use haft_engine::{
+    policy::{Said, Verdict, strictest},
+    turn::{Interrupt, Occasion},
+};
+use haft_model::{ErrorKind, Message, ModelError, Stop, Usage};
+use haft_tool::Block;
+
+use crate::{
+    Agent, AgentEvent, End, OnEvent, Outcome, Prompt,
+    agent::sum,
+    exchange::{Answered, Exchanged, last_text},
+    guard::{Judged, words},
+};
+
+/// So often an answer that was cut off at the most tokens is asked to go on, in a row.
+const MOST_CONTINUED: u32 = 3;
+
+/// The books of a run.
+#[derive(Default)]
+struct Run {
+    turns: u32,
+    usage: Usage,
+    text: String,
+    /// Attempts in a row without an answer.
+    failed: u32,
+    /// Answers in a row that were cut off.
+    continued: u32,
+    /// Whether the conversation was made shorter because the API said that it must be, and has not been answered since.
+    squeezed: bool,
+    /// Whether a hook has kept the model going.
+    kept_going: bool,
+}
+
+impl Run {
+    fn end(self, end: End) -> Outcome {
+        Outcome { end, text: self.text, turns: self.turns, usage: self.usage }
+    }
+}
+
+impl Agent {
+    /// Does what a person wants, and comes back when there is an answer, or none to be had. Whatever happens, the
+    /// conversation is one that the API takes: the next run goes on with it.
+    ///
+    /// The first `interrupt` stops the turn; what was done is kept, and every call has a result. The second one also stops
+    /// calls that ask to be waited for. A new run needs a new one. Needs a tokio runtime with its clock enabled.
+    pub async fn run(
+        &mut self,
+        prompt: impl Into<Prompt>,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Outcome {
+        let prompt: Prompt = prompt.into();
+        let text = prompt.text();
+        self.session.set_request(&text);
+        let said = self.session.occasion(Occasion::UserPrompt { prompt: &text }).await;
+        notices(&said, on);
+        if let Some(reason) = refusal(&said) {
+            return Run::default().end(End::Stopped(reason));
+        }
+        if let Some(ended) = self.catch_up(on, interrupt).await {
+            return ended;
+        }
+        let mut blocks: Vec<Block> = self.preface.drain(..).map(Block::Text).collect();
+        blocks.extend(said.into_iter().filter_map(|said| said.context).map(Block::Text));
+        blocks.extend(prompt.0.iter().cloned());
+        self.prompt = prompt.0;
+        self.add(Message::User(blocks), on).await;
+        self.go(on, interrupt).await
+    }
+
+    /// Goes on with a conversation that was cut off, without another word of the person. One that was answered is answered
+    /// with what was said.
+    pub async fn resume(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Outcome {
+        self.session.set_request(&Prompt(self.prompt.clone()).text());
+        if let Some(ended) = self.catch_up(on, interrupt).await {
+            return ended;
+        }
+        match self.history.messages().last() {
+            Some(Message::User(_) | Message::Results(_)) => self.go(on, interrupt).await,
+            _ => {
+                let text = last_text(self.history.messages());
+                Run { text, ..Run::default() }.end(End::Answered)
+            }
+        }
+    }
+
+    /// Gives calls that have none their results.
+    async fn catch_up(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Option<Outcome> {
+        let results = self.settle(on, interrupt).await;
+        if !results.is_empty() {
+            self.add(Message::Results(results), on).await;
+        }
+        interrupt.is_triggered().then(|| Run::default().end(End::Interrupted))
+    }
+
+    async fn add(&mut self, message: Message, on: OnEvent<'_>) {
+        if let Some(trouble) = self.say(message, &[]).await {
+            on(AgentEvent::Notice(trouble));
+        }
+    }
+
+    async fn go(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Outcome {
+        let mut run = Run::default();
+        loop {
+            if interrupt.is_triggered() {
+                return self.interrupted(run);
+            }
+            if self.options.max_turns.is_some_and(|most| run.turns >= most) {
+                return run.end(End::TurnLimit);
+            }
+            if self.options.max_tokens.is_some_and(|most| run.usage.output >= most) {
+                return run.end(End::TokenLimit);
+            }
+            self.introduce().await;
+            if let Err(end) = self.make_room(on, interrupt).await {
+                return run.end(end);
+            }
+            on(AgentEvent::Asking { turn: run.turns + 1 });
+            match self.exchange(on, interrupt).await {
+                Exchanged::Interrupted { text } => {
+                    if !text.is_empty() {
+                        run.text = text;
+                    }
+                    return self.interrupted(run);
+                }
+                Exchanged::Failed(error) => {
+                    if let Some(end) = self.failed(&mut run, error, on, interrupt).await {
+                        return run.end(end);
+                    }
+                }
+                Exchanged::Answered(answered) => {
+                    if let Some(end) = self.answered(&mut run, answered, on, interrupt).await {
+                        return run.end(end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next message of the person says that this one was stopped.
+    fn interrupted(&mut self, run: Run) -> Outcome {
+        self.preface.push(INTERRUPTED.to_owned());
+        run.end(End::Interrupted)
+    }
+
+    /// There is no answer: asks again, after a while or with less.
+    async fn failed(
+        &mut self,
+        run: &mut Run,
+        error: ModelError,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Option<End> {
+        if matches!(error.kind, ErrorKind::ContextWindow | ErrorKind::TooLarge) && !run.squeezed {
+            run.squeezed = true;
+            return match self.squeeze(on, interrupt).await {
+                Ok(()) => None,
+                Err(_) if interrupt.is_triggered() => None,
+                Err(_) => Some(End::Failed(error)),
+            };
+        }
+        run.failed += 1;
+        let Some(delay) = self.options.patience.before(run.failed + 1, &error) else {
+            return Some(End::Failed(error));
+        };
+        on(AgentEvent::Retrying { attempt: run.failed + 1, delay, error });
+        tokio::select! {
+            biased;
+            () = interrupt.triggered() => {}
+            () = tokio::time::sleep(delay) => {}
+        }
+        None
+    }
+
+    /// There is an answer: the results of its calls join the conversation. Gives the end, if this is it.
+    async fn answered(
+        &mut self,
+        run: &mut Run,
+        answered: Answered,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Option<End> {
+        let Answered { text, stop, usage, calls, mut results } = answered;
+        run.turns += 1;
+        (run.failed, run.squeezed) = (0, false);
+        run.usage = sum(run.usage, usage);
+        self.count(usage);
+        if !text.trim().is_empty() {
+            run.text = text;
+        }
+        on(AgentEvent::Usage { answer: usage, total: self.usage, context: self.context() });
+        if calls.is_empty() {
+            return self.without_calls(run, stop, on, interrupt).await;
+        }
+        run.continued = 0;
+        let judged = self.guard.judge(&calls.iter().zip(&results).collect::<Vec<_>>());
+        if let Judged::Tell(place) | Judged::Stuck(place) = judged {
+            results[place].messages.push(words(&calls[place].name));
+        }
+        let hook_stops = results.iter().find_map(|result| result.stops_turn().map(str::to_owned));
+        self.add(Message::Results(results), on).await;
+        match (judged, hook_stops) {
+            (_, Some(why)) => Some(End::Stopped(why)),
+            (Judged::Stuck(place), None) if !interrupt.is_triggered() => {
+                Some(End::Stuck(calls[place].name.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The model makes no more calls: it has answered, or there is a reason to ask it to go on.
+    async fn without_calls(
+        &mut self,
+        run: &mut Run,
+        stop: Stop,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Option<End> {
+        match stop {
+            Stop::Refused => return Some(End::Refused),
+            Stop::Paused => return None,
+            Stop::MaxTokens if run.continued >= MOST_CONTINUED => return Some(End::TokenLimit),
+            Stop::MaxTokens => {
+                run.continued += 1;
+                self.add(Message::user(GO_ON), on).await;
+                return None;
+            }
+            Stop::ContextWindow if !run.squeezed => {
+                run.squeezed = true;
+                if self.squeeze(on, interrupt).await.is_err() {
+                    return Some(End::TokenLimit);
+                }
+                self.add(Message::user(GO_ON), on).await;
+                return None;
+            }
+            Stop::ContextWindow => return Some(End::TokenLimit),
+            Stop::End | Stop::Calls | Stop::Other(_) => {}
+        }
+        let said = self.session.stops(&run.text, run.kept_going).await;
+        notices(&said, on);
+        if let Some(why) = said.iter().find_map(|said| said.stop.clone()) {
+            return Some(End::Stopped(why));
+        }
+        match refusal(&said) {
+            None => Some(End::Answered),
+            Some(reason) => {
+                run.kept_going = true;
+                self.add(Message::user(reason), on).await;
+                None
+            }
+        }
+    }
+}
+
+const INTERRUPTED: &str = "[The person stopped the turn before it was complete.]";
+
+const GO_ON: &str =
+    "[Your answer was cut off because it was too long. Go on where it stopped, in smaller steps.]";
+
+/// Why hooks say no, if they do.
+fn refusal(said: &[Said]) -> Option<String> {
+    let strictest = strictest(said).filter(|said| said.verdict == Some(Verdict::Deny))?;
+    let reason = strictest.reason.as_deref().unwrap_or("without a reason");
+    Some(format!("the hook `{}` said no: {reason}", strictest.by))
+}
+
+fn notices(said: &[Said], on: OnEvent<'_>) {
+    for said in said {
+        if let Some(notice) = &said.notice {
+            on(AgentEvent::Notice(format!("{} `{}`: {notice}", said.at, said.by)));
+        }
+    }
+}

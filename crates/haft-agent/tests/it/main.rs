@@ -1,0 +1,1 @@
+//! The loop, with a model that follows a script and real tools.

@@ -1,8 +1,8 @@
 //! `haft call Bash`: commands from the command line.
 
-use std::{fs, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
-use crate::kit::Place;
+use crate::kit::{Place, Ran};
 
 fn runs(argument: &str) -> bool {
     let lines = fs::read_dir("/proc").unwrap().flatten().map(|entry| fs::read(entry.path().join("cmdline")));
@@ -44,4 +44,19 @@ fn a_sandbox_that_is_required_cannot_be_waved_away() {
     let place = Place::new("-- project/strict.toml\nsandbox.required = true\n");
     let arguments = ["call", "Bash", r#"{"command":"true"}"#, "--config", "strict.toml", "--unsandboxed"];
     place.haft(&arguments).expect(2, "sandbox.required");
+}
+
+#[test]
+fn a_command_hears_signals_also_where_haft_was_started_without() {
+    let place = Place::new("-- a.txt\nx\n");
+    let told = place.command(&["call", "Bash", r#"{"command":"trap -p"}"#, "--allow", "Bash"]);
+    // As `nohup` and `&` do.
+    let script = r#"trap '' HUP INT QUIT; exec "$0" "$@""#;
+    #[expect(clippy::disallowed_methods, reason = "what starts haft is what is tested")]
+    let mut deaf = Command::new("/bin/bash");
+    deaf.args(["-c", script]).arg(told.get_program()).args(told.get_args()).env_clear();
+    deaf.envs(told.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    deaf.current_dir(place.path("project"));
+    let ran = Ran::of(&deaf.output().unwrap()).expect(0, "");
+    assert!(!ran.out.contains("SIGINT"), "{ran:?}");
 }

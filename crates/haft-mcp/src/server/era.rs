@@ -47,7 +47,21 @@ pub(super) struct Said {
 impl Said {
     /// Takes `_meta` out of a request's parameters.
     pub(super) fn take(params: &mut Map<String, Value>) -> Said {
-        let Some(Value::Object(mut meta)) = params.shift_remove("_meta") else { return Said::default() };
+        match params.shift_remove("_meta") {
+            Some(Value::Object(meta)) => Said::from_meta(meta),
+            _ => Said::default(),
+        }
+    }
+
+    /// What a request's parameters say in `_meta`, left where it is.
+    pub(super) fn of(params: &Map<String, Value>) -> Said {
+        match params.get("_meta") {
+            Some(Value::Object(meta)) => Said::from_meta(meta.clone()),
+            _ => Said::default(),
+        }
+    }
+
+    fn from_meta(mut meta: Map<String, Value>) -> Said {
         meta.shift_remove(CLIENT);
         Said {
             version: text(meta.shift_remove(VERSION)),

@@ -196,7 +196,21 @@ fn lead_a_session() -> io::Result<()> {
     unsafe {
         libc::setsid();
     }
+    hear_signals();
     end_with_the_parent()
+}
+
+/// Who starts haft with `nohup` or behind `&` has signals ignored, and what is ignored stays so over `exec`: an interrupt
+/// would stop nothing.
+fn hear_signals() {
+    const LAST: libc::c_int = 31;
+    for signal in 1..=LAST {
+        // SAFETY: a system call with plain numbers. Two signals cannot be ignored and refuse this.
+        #[expect(unsafe_code, reason = "a plain system call")]
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
 }
 
 /// If haft is killed, so is the child. The signal comes when the *thread* ends that started it, so the thread that

@@ -88,7 +88,7 @@ fn era_of(sent: &HeaderMap, request: &Request) -> Result<Era, crate::client::Ref
     if request.method == "initialize" && header.is_none_or(|version| version < MODERN) {
         return Ok(Era::Legacy);
     }
-    let said = Said::take(&mut request.params.clone());
+    let said = Said::of(&request.params);
     match (&said.version, header) {
         (Some(version), Some(header)) if version != header => {
             Err(headers::mismatch(format!("MCP-Protocol-Version is {header:?} and `_meta` says {version:?}")))
@@ -156,7 +156,7 @@ fn streamed(first: Value, work: Work, messages: mpsc::Receiver<Value>) -> Respon
     let rest = Rest { first: Some(first), work: Some(work), messages, answer: None };
     reply::events(stream::unfold(rest, |mut rest| async move {
         let event = match time::timeout(reply::KEEP_ALIVE, rest.next()).await {
-            Ok(message) => reply::event(None, &message?.to_string()),
+            Ok(message) => reply::event(None, message?.to_string().as_bytes()),
             Err(_) => Bytes::from_static(reply::SILENCE.as_bytes()),
         };
         Some((Ok(event), rest))
@@ -234,7 +234,7 @@ async fn answered(session: &HttpSession, track: Arc<Track>) -> Response {
     };
     if track.ends_at(1) {
         session.forget(&track);
-        return reply::json(200, message.to_string());
+        return reply::json(200, message);
     }
     follow(track, 0)
 }

@@ -61,7 +61,7 @@ fn with(status: u16, kind: &'static str, body: Body) -> Response {
 }
 
 /// One message as an event. JSON has no line ends in it.
-pub(super) fn event(id: Option<&str>, message: &str) -> Bytes {
+pub(super) fn event(id: Option<&str>, message: &[u8]) -> Bytes {
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
-    Bytes::from(format!("{id}data: {message}\n\n"))
+    Bytes::from([id.as_bytes(), b"data: ", message, b"\n\n"].concat())
 }

@@ -3,11 +3,9 @@
 //! There a closed stream means nothing: the call goes on, and the client may ask for what it missed. So what is sent is kept
 //! for a while, within bounds.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-};
+use std::{collections::VecDeque, sync::Mutex};
 
+use axum::body::Bytes;
 use tokio::sync::watch;
 
 use crate::server::door::lock;
@@ -28,7 +26,7 @@ pub(super) struct Track {
 struct Log {
     /// The place of the first that is kept.
     first: u64,
-    kept: VecDeque<Arc<str>>,
+    kept: VecDeque<Bytes>,
     bytes: usize,
     is_over: bool,
     /// The place of the first that nobody was sent yet.
@@ -39,7 +37,7 @@ struct Log {
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
     /// A message, and its place.
-    Message(u64, Arc<str>),
+    Message(u64, Bytes),
     /// Nothing any more.
     Over,
 }
@@ -49,16 +47,16 @@ impl Track {
         Track { number, log: Mutex::default(), changed: watch::Sender::new(0) }
     }
 
-    pub(super) fn push(&self, message: Arc<str>) {
+    pub(super) fn push(&self, message: Bytes) {
         self.add(message, false);
     }
 
     /// Adds the last message, in one step with the end: who reads it knows that it is the last.
-    pub(super) fn finish(&self, message: Arc<str>) {
+    pub(super) fn finish(&self, message: Bytes) {
         self.add(message, true);
     }
 
-    fn add(&self, message: Arc<str>, is_last: bool) {
+    fn add(&self, message: Bytes, is_last: bool) {
         let mut log = lock(&self.log);
         log.is_over = is_last;
         log.bytes += message.len();

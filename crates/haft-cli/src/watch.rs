@@ -7,11 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use haft_engine::{
     Call, Session,
-    pool::Pool,
     result::ToolResult,
-    turn::{Event, LiveTurn},
+    turn::{Event, LiveTurn, Views},
 };
-use haft_tool::Moment;
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
@@ -121,19 +119,23 @@ async fn pressed(signals: &mut Signal) {
 }
 
 /// Tells on stderr what happens, for those who asked for more.
-pub(crate) struct Teller<'a> {
-    pub(crate) talk: Talk,
-    pub(crate) pool: &'a Pool,
+pub(crate) struct Teller {
+    talk: Talk,
+    views: Views,
 }
 
-impl Teller<'_> {
-    pub(crate) fn tell(&self, event: &Event) {
+impl Teller {
+    pub(crate) fn new(talk: Talk, session: &Session) -> Teller {
+        Teller { talk, views: Views::new(session) }
+    }
+
+    pub(crate) fn tell(&mut self, event: &Event) {
+        let drawn = self.talk.is_verbose().then(|| self.views.draw(event)).flatten();
         match event {
             // Its result says it all.
             Event::Queued { .. } | Event::Refused { .. } => {}
-            Event::Started { call, tool, input, effects, decision } => self.talk.detail(|| {
-                let view = self.pool.find(tool).map(|entry| entry.tool().view(input, Moment::Using));
-                let view = view.map_or_else(|| tool.clone(), |view| draw::view(&view));
+            Event::Started { call, tool, effects, decision, .. } => self.talk.detail(|| {
+                let view = drawn.map_or_else(|| tool.clone(), |drawn| draw::view(&drawn.view));
                 plain(format!("{call}  {view}: {effects}; {}", decision.reason()))
             }),
             Event::HookSaid { said, .. } => hooks::tell(self.talk, said),

@@ -106,8 +106,7 @@ async fn make(
     if session.pool().find(&call.name).is_none() {
         setup.servers.upstreams.acquaint().await;
     }
-    let pool = session.pool();
-    let teller = Teller { talk: setup.talk, pool: &pool };
+    let mut teller = Teller::new(setup.talk, session);
     let mut decision = None;
     let watched = watch::run(session, setup.talk, Calls::All(vec![call]), |event| {
         if let Event::Started { decision: made, .. } | Event::Refused { decision: made, .. } = event {

@@ -85,8 +85,7 @@ fn whole(setup: &Setup, args: &Args, mut input: Input) -> anyhow::Result<Exit> {
             session.count_calls_anew();
         }
         setup.servers.upstreams.acquaint().await;
-        let pool = session.pool();
-        let teller = Teller { talk: setup.talk, pool: &pool };
+        let mut teller = Teller::new(setup.talk, &session);
         let watched = watch::run(&session, setup.talk, Calls::All(calls), |event| {
             teller.tell(event);
             Ok(())
@@ -124,8 +123,7 @@ async fn watch_stream(
     out: &mut Out,
 ) -> anyhow::Result<(Watched, Dialect)> {
     setup.servers.upstreams.acquaint().await;
-    let pool = session.pool();
-    let teller = Teller { talk: setup.talk, pool: &pool };
+    let mut teller = Teller::new(setup.talk, session);
     let (calls, dialect) = read_aside(input, args.dialect, session.clone());
     let watched = watch::run(session, setup.talk, Calls::Coming(calls), |event| {
         teller.tell(event);

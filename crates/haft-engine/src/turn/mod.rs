@@ -10,6 +10,7 @@ mod pipeline; //   one call, from JSON to result
 mod drive; //      all calls of a turn
 mod live; //       a turn that is fed while the model writes
 mod event; //      what a watcher sees
+mod views; //      how a person sees it
 mod observer; //   who hears of every turn
 mod interrupt; //  stopping it
 mod hook; //       code that is asked before, after and around calls
@@ -27,3 +28,4 @@ pub use observer::{Observer, TurnObserver};
 pub use pipeline::Retry;
 pub(crate) use pipeline::{CallCx, Prepared, hide_secrets, prepare};
 pub use scheduler::{CallIndex, Scheduler};
+pub use views::{Drawn, Stage, Views};

@@ -14,6 +14,7 @@ mod pins; //     tools of servers that change
 mod seams; //    hooks, journal, asker, kernel
 mod hooks; //    who is asked before and after, and whose word counts
 mod secrets; //  what must not come out
+mod views; //    what a person sees of calls
 mod results; //  budgets and spilled results
 mod search; //   finding tools among many
 mod random; //   turns made by chance

@@ -13,6 +13,8 @@ pub mod understand; // the tree → what the whole line is going to do
 pub mod sandbox; //    what the kernel lets a process do
 mod proxy; //          the only way out of a closed network
 pub mod run; //        a process: started, listened to, ended
+mod pages; //          our own process: what it holds in memory
 
+pub use pages::let_go_of_code;
 pub use proxy::is_own;
 pub use understand::{Understood, shown, understand};

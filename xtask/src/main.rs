@@ -8,6 +8,7 @@ mod corpora; //    does haft judge rightly what it must never judge wrongly?
 mod touches; //    do commands touch what was foreseen, and nothing else?
 mod fuzz; //       strangers' bytes against what reads them
 mod kill; //       is every file whole if haft is killed at any moment?
+mod resume; //     does a conversation that was killed go on, and is nothing done twice?
 mod far; //        do many processes that share a session make each call once?
 mod soak; //       does every call get one true answer while servers die?
 mod bench; //      is haft as quick as its budgets say?
@@ -16,7 +17,9 @@ mod conformance; // does haft speak MCP as the official suite says?
 mod search; //     are tools found, how quickly, and what does it save?
 mod interop; //    does haft work with the servers and clients of others?
 mod models; //     would the model vendors' own clients send our requests?
+mod real; //       does a real model do things with haft?
 mod new_tool; //   the file of a new tool, and its two lines
+mod scripted; //   a model that follows a script
 mod haft; //       the haft binary, as a person starts it
 mod serving; //    servers as processes
 mod repository; // what is where, and what cargo knows about it
@@ -34,14 +37,16 @@ The chores of haft.
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
+  cargo xtask resume [--rounds N]                        kills haft run at random moments and resumes it, 100 conversations
   cargo xtask far [--size PROCESSESxCALLS]               many processes make the same calls, on a server and on a file, 10x200
   cargo xtask soak [--release] [--seconds N]             kills MCP servers behind haft while they are called, 10 minutes
-  cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, sandbox, gateway, all
+  cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, sandbox, gateway, harness, all
   cargo xtask kit [--peers]                              installs the MCP suite, servers and clients to be tried with
   cargo xtask conformance [NAME…]                        runs the official MCP suite: fixture, door, gateway, client
   cargo xtask search [--dir DIR] [--check]               how well and how quickly tools are found, ../shared/corpora/toolsearch
   cargo xtask interop [WORD…]                            tries haft with others' MCP servers and clients
   cargo xtask models                                     has requests to models judged by the vendors' own types
+  cargo xtask real [--dir DIR]                           has a real model do things, ../shared/model
   cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {
@@ -64,6 +69,7 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["touches", options @ ..] => touches::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["kill", options @ ..] => kill::run(options),
+        ["resume", options @ ..] => resume::run(options),
         ["far", options @ ..] => far::run(options),
         ["soak", options @ ..] => soak::run(options),
         // What soak puts behind haft.
@@ -76,6 +82,7 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["search", options @ ..] => search::run(options),
         ["interop", options @ ..] => interop::run(options),
         ["models", options @ ..] => models::run(options),
+        ["real", options @ ..] => real::run(options),
         ["new-tool", name] => new_tool::run(name),
         _ => bail!("`{}` is no chore\n\n{HELP}", words.join(" ")),
     }

@@ -12,8 +12,8 @@ use clap::{
 use haft_engine::policy::Mode;
 
 use crate::commands::{
-    call, completions, demo, doctor, explain, lint, log, login, mcp, pin, redact, sandbox, search, sessions,
-    tools, trust, turn, undo,
+    call, completions, demo, doctor, explain, lint, log, login, mcp, pin, redact, run, sandbox, search,
+    sessions, tools, trust, turn, undo,
 };
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Call(With<call::Args>),
     /// Takes a model's message with tool calls, gives the message with their results
     Turn(With<turn::Args>),
+    /// Has a model do a task with the tools, and prints its answer
+    Run(With<run::Args>),
     /// Lists the tools that a model is offered
     Tools(With<tools::Args>),
     /// Finds tools by what they do, as ToolSearch does
@@ -169,7 +171,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 }
 
 /// A session's id names a directory, too: only what is the same there.
-fn session_id(text: &str) -> Result<String, String> {
+pub(crate) fn session_id(text: &str) -> Result<String, String> {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if (1..=100).contains(&text.len()) && text.chars().all(is_safe) {
         return Ok(text.to_owned());

@@ -20,6 +20,8 @@ mod telemetry; // what operators see
 mod store; //     what happened, kept
 mod far; //       what is kept past this machine
 mod setup; //     from all of these to an engine and a session
+mod model; //     which model is asked, and how
+mod transcript; // what was said in a session, kept
 mod ask; //       the person at the terminal: what is shown, what an answer is
 mod form; //      what a server wants to know of that person
 mod tty; //       that terminal

@@ -2,7 +2,7 @@
 //!
 //! Only whole answers go to stdout. Who closes it early has seen enough: nothing more is written, and that is no error.
 
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
@@ -10,15 +10,15 @@ use crate::draw::plain;
 
 /// The answer.
 pub(crate) struct Out {
-    to: BufWriter<StdoutLock<'static>>,
+    to: BufWriter<Stdout>,
     is_terminal: bool,
     is_closed: bool,
 }
 
 impl Out {
     pub(crate) fn stdout() -> Out {
-        let lock = io::stdout().lock();
-        Out { is_terminal: lock.is_terminal(), to: BufWriter::new(lock), is_closed: false }
+        let stdout = io::stdout();
+        Out { is_terminal: stdout.is_terminal(), to: BufWriter::new(stdout), is_closed: false }
     }
 
     /// Whether a person reads it directly.
@@ -108,6 +108,13 @@ impl Talk {
 }
 
 impl Talk {
+    /// A line of what goes on, unless they asked for less.
+    pub(crate) fn say(self, words: impl FnOnce() -> String) {
+        if !self.is_quiet {
+            write_line(&words());
+        }
+    }
+
     /// Something that a person should know, unless they asked for less.
     pub(crate) fn remark(self, words: impl FnOnce() -> String) {
         if !self.is_quiet {

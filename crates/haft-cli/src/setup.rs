@@ -329,6 +329,16 @@ impl Setup {
         self.store.as_ref().and_then(Store::shared_book)
     }
 
+    /// What `[model]` says.
+    pub(crate) fn model(&self) -> &settings::Model {
+        &self.settings.model
+    }
+
+    /// Where calls are recorded, if they are.
+    pub(crate) fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
+    }
+
     /// How that session begins.
     pub(crate) fn session_options(&self) -> SessionOptions {
         let id = self.options.session.clone().unwrap_or_else(|| Uuid::now_v7().to_string());

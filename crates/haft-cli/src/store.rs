@@ -169,6 +169,11 @@ impl Store {
         self.is_far.then_some(&self.book)
     }
 
+    /// Whether other machines use it, too.
+    pub(crate) fn is_far(&self) -> bool {
+        self.is_far
+    }
+
     /// Whether it can be read.
     pub(crate) async fn greet(&self) -> Result<(), BookError> {
         self.book.sessions(1).await.map(drop)

@@ -103,7 +103,7 @@ async fn next(coming: &mut Option<Receiver<anyhow::Result<Call>>>) -> Option<any
 }
 
 /// What is no call cannot be stopped gently: Ctrl-C leaves at once.
-async fn unless_pressed<T>(signals: &mut Signal, work: impl Future<Output = T>) -> T {
+pub(crate) async fn unless_pressed<T>(signals: &mut Signal, work: impl Future<Output = T>) -> T {
     tokio::select! {
         biased;
         () = pressed(signals) => exit::now(Exit::Interrupted),
@@ -111,7 +111,7 @@ async fn unless_pressed<T>(signals: &mut Signal, work: impl Future<Output = T>) 
     }
 }
 
-async fn pressed(signals: &mut Signal) {
+pub(crate) async fn pressed(signals: &mut Signal) {
     // `None` would mean that no signal can come any more.
     if signals.recv().await.is_none() {
         std::future::pending().await

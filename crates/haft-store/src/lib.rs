@@ -32,5 +32,5 @@ pub use postgres::{LEASE, PostgresBook};
 pub use record::{
     CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow, Turn,
 };
-pub use result::{restore, store};
+pub use result::{restore, restore_blocks, store, store_blocks};
 pub use sqlite::SqliteBook;

@@ -205,6 +205,8 @@ impl EventKind {
     pub const UNRECORDED: EventKind = EventKind::of("unrecorded");
     /// What a path held before and after.
     pub const IMAGE: EventKind = EventKind::of("image");
+    /// Something was said in the session's conversation.
+    pub const SAID: EventKind = EventKind::of("said");
     /// Its changes were taken back, or made again.
     pub const UNDONE: EventKind = EventKind::of("undone");
 

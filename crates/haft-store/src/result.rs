@@ -53,6 +53,18 @@ pub fn restore(text: &str) -> Option<Finished> {
     Some(Finished { result, changes: stored.changes.into_iter().map(StoredChange::back).collect() })
 }
 
+/// Blocks as JSON.
+pub fn store_blocks(blocks: &[Block]) -> Value {
+    // See above: there is nothing that could not be written.
+    serde_json::to_value(blocks.iter().map(StoredBlock::of).collect::<Vec<_>>()).unwrap_or_default()
+}
+
+/// The same again. `None` if it is not what was stored.
+pub fn restore_blocks(stored: &Value) -> Option<Vec<Block>> {
+    let blocks: Vec<StoredBlock> = Vec::deserialize(stored).ok()?;
+    blocks.into_iter().map(StoredBlock::back).collect()
+}
+
 #[derive(Serialize, Deserialize)]
 struct Stored {
     call: CallId,

@@ -10,6 +10,7 @@ mod read; //    Read against sed
 mod edit; //    Edit against cp
 mod sandbox; // a confined command against the same without
 mod gateway; // a call through haft mcp against a call without
+mod harness; // the loop, between a model's answer and the next request
 mod journal; // recording calls, and finding them
 mod undo; //    keeping what they change
 mod peers; //   the programs to be compared with
@@ -36,24 +37,27 @@ enum Subject {
     Edit,
     Sandbox,
     Gateway,
+    Harness,
     Journal,
     Undo,
 }
 
-const ALL: [(&str, Subject); 8] = [
+const ALL: [(&str, Subject); 9] = [
     ("engine", Subject::Engine),
     ("search", Subject::Search),
     ("read", Subject::Read),
     ("edit", Subject::Edit),
     ("sandbox", Subject::Sandbox),
     ("gateway", Subject::Gateway),
+    ("harness", Subject::Harness),
     ("journal", Subject::Journal),
     ("undo", Subject::Undo),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let options = Options::parse(words)?;
-    let is_part_of_it = |subject: &Subject| matches!(subject, Subject::Search | Subject::Gateway);
+    let is_part_of_it =
+        |subject: &Subject| matches!(subject, Subject::Search | Subject::Gateway | Subject::Harness);
     if cfg!(debug_assertions) && options.subjects.iter().any(is_part_of_it) {
         // Part of it is measured in this process, which therefore has to be as quick as what it measures.
         let again = cargo(&["run", "--quiet", "--profile=bench", "--package", "xtask", "--", "bench"])
@@ -87,6 +91,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Gateway => gateway::rows(&haft, &place)?,
+        Subject::Harness => harness::rows(&haft, &place)?,
         Subject::Journal => journal::rows(&haft, &place)?,
         Subject::Undo => undo::rows()?,
         Subject::Engine => Vec::new(),
@@ -114,7 +119,7 @@ impl Options {
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {
                     bail!(
-                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, gateway, journal, undo and all"
+                        "`{other}` is no bench; there are engine, search, read, edit, sandbox, gateway, harness, journal, undo and all"
                     )
                 }
             }
@@ -134,7 +139,7 @@ mod tests {
     fn the_engine_is_meant_where_nothing_is_said() {
         assert_eq!(Options::parse(&["--check"]).unwrap().subjects, [Subject::Engine]);
         assert_eq!(Options::parse(&["read", "edit"]).unwrap().subjects, [Subject::Read, Subject::Edit]);
-        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 8);
+        assert_eq!(Options::parse(&["all"]).unwrap().subjects.len(), 9);
         assert!(Options::parse(&["everything"]).is_err());
     }
 }

@@ -48,6 +48,21 @@ impl Row {
         Row { what: what.into(), outcome: Ok(outcome) }
     }
 
+    /// A time against a limit.
+    pub(super) fn limit(what: impl Into<String>, time: Duration, limit: Duration) -> Row {
+        let ratio = time.as_secs_f64() / limit.as_secs_f64();
+        let outcome = Outcome { haft: short(time), peer: short(limit), ratio, bound: 1.0 };
+        Row { what: what.into(), outcome: Ok(outcome) }
+    }
+
+    /// A bare figure against a limit.
+    pub(super) fn figure(what: impl Into<String>, figure: f64, limit: f64) -> Row {
+        let shown =
+            |figure: f64| if figure < 100.0 { format!("{figure:.2}") } else { format!("{figure:.0}") };
+        let outcome = Outcome { haft: shown(figure), peer: shown(limit), ratio: figure / limit, bound: 1.0 };
+        Row { what: what.into(), outcome: Ok(outcome) }
+    }
+
     /// A comparison that could not be made. It keeps no bound.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>) -> Row {
         Row { what: what.into(), outcome: Err(why.into()) }

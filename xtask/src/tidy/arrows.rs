@@ -20,8 +20,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("haft-store", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
-    // The tools are for its tests.
-    ("haft-agent", &["haft-tool", "haft-redact", "haft-engine", "haft-tools", "haft-model"]),
+    ("haft-agent", &["haft-tool", "haft-redact", "haft-engine", "haft-model"]),
     ("haft-otel", &["haft-tool", "haft-redact", "haft-engine", "haft-mcp"]),
     (
         "haft",
@@ -59,7 +58,10 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
     // The scripted model speaks through it.
     (TESTKIT, &["haft-tool", "haft-schema", "haft-engine", "haft-model"]),
-    ("xtask", &["haft-tool", "haft-engine", "haft-shell", "haft-store", "haft-tools", "haft-mcp"]),
+    (
+        "xtask",
+        &["haft-tool", "haft-engine", "haft-shell", "haft-store", "haft-tools", "haft-model", "haft-mcp"],
+    ),
 ];
 
 const TESTKIT: &str = "haft-testkit";

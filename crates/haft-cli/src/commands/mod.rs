@@ -3,6 +3,7 @@
 pub(crate) mod demo;
 pub(crate) mod call;
 pub(crate) mod turn;
+pub(crate) mod run;
 pub(crate) mod tools;
 pub(crate) mod search;
 pub(crate) mod explain;
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Demo(_) => demo::run(),
         Command::Call(command) => call::run(&setup(command.options)?, command.args),
         Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),
+        Command::Run(command) => run::run(cli.options.clone().and(command.options), command.args),
         Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
         Command::Search(command) => search::run(&setup(command.options)?, &command.args),
         Command::Explain(command) => explain::run(&setup(command.options)?, command.args),

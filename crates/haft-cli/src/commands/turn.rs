@@ -9,7 +9,6 @@ use std::{
     thread,
 };
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_engine::{Call, Session, result::ToolResult};
 use haft_model::Dialect;
 use haft_tool::CallId;
@@ -18,6 +17,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
     exit::{Exit, usage},
+    model::dialects,
     out::Out,
     setup::Setup,
     watch::{self, Calls, Teller, Watched},
@@ -53,10 +53,6 @@ const EXAMPLES: &str = "\
 Examples:
   haft turn message.json > results.json
   echo '[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"List\",\"input\":{}}]' | haft turn --stream";
-
-fn dialects() -> impl TypedValueParser<Value = Dialect> {
-    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).try_map(|name| name.parse::<Dialect>())
-}
 
 pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
     let input = Input::open(args.file.as_deref())?;

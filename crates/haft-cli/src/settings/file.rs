@@ -19,7 +19,7 @@ use toml::{
 };
 
 use super::{
-    Bash, Journal, Level, Limits, Mcp, Note, Results, Sandbox, Secrets, Settings, Store, Undo, Web,
+    Bash, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings, Store, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -43,6 +43,7 @@ struct InFile {
     mode: Option<Spanned<String>>,
     forbid_modes: Vec<Spanned<String>>,
     managed_rules_only: Option<bool>,
+    model: Model,
     limits: Limits,
     tools: Tools,
     read: Read,
@@ -187,6 +188,7 @@ impl<'a> File<'a> {
                 .collect::<Result<_, _>>()?,
             rules,
             managed_rules_only: written.managed_rules_only.unwrap_or_default(),
+            model: written.model,
             limits: written.limits,
             tools: super::Tools {
                 defer_above: written.tools.defer_above,

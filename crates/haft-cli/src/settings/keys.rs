@@ -47,6 +47,7 @@ const REACH: &str = "a workspace does not widen what processes may touch";
 const SHOWN: &str = "a workspace does not choose what may be shown";
 const PLACE: &str = "where what you do is kept is yours to say";
 const RECORD: &str = "how long what happened is kept is yours to say";
+const MODEL: &str = "which model is asked, where and as whom, is yours to say";
 const MANAGED: &str = "it belongs to the managed settings";
 
 /// All keys. The order is that of error messages and of docs/settings.md.
@@ -66,6 +67,14 @@ pub(super) const KEYS: &[Key] = &[
     key("groups.*.permissions.allow", Never(LAYER)),
     key("groups.*.permissions.ask", Counts),
     key("groups.*.permissions.deny", Counts),
+    key("model.name", Never(MODEL)),
+    key("model.dialect", Never(MODEL)),
+    key("model.base_url", Never(MODEL)),
+    key("model.key_env", Never(MODEL)),
+    key("model.thinking", Never(MODEL)),
+    key("model.context_tokens", Never(MODEL)),
+    key("model.answer_tokens", Lower(|set| figure(set.model.answer_tokens, usize::MAX))),
+    key("model.max_turns", Lower(|set| figure(set.model.max_turns, usize::MAX))),
     key("sandbox.enabled", Only(true)),
     key("sandbox.required", Only(true)),
     key("sandbox.write", Never(REACH)),

@@ -17,10 +17,12 @@ use std::{
     fmt,
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
 use haft_engine::policy::{Mode, Rules};
-use serde::Deserialize;
+use haft_model::Dialect;
+use serde::{Deserialize, Deserializer, de::Error};
 
 pub(crate) use file::{Document, Told};
 use levels::Level;
@@ -38,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) rules: Rules,
     /// Whether only managed settings may allow anything.
     pub(crate) managed_rules_only: bool,
+    pub(crate) model: Model,
     pub(crate) limits: Limits,
     pub(crate) tools: Tools,
     pub(crate) toolsets: BTreeMap<String, Vec<String>>,
@@ -58,6 +61,59 @@ pub(crate) struct Settings {
     pub(crate) fixed: Fixed,
     /// What was written and does not count.
     pub(crate) notes: Vec<Note>,
+}
+
+/// Which model is asked, by `[model]`, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Model {
+    /// As its API names it.
+    pub(crate) name: Option<String>,
+    /// The API's language.
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) dialect: Option<Dialect>,
+    /// Where it is, if not at its vendor's.
+    pub(crate) base_url: Option<String>,
+    /// The variable of the environment that has the key.
+    pub(crate) key_env: Option<String>,
+    /// How much it thinks.
+    pub(crate) thinking: Option<Thought>,
+    /// The tokens of its window.
+    pub(crate) context_tokens: Option<NonZeroUsize>,
+    /// The tokens of one answer.
+    pub(crate) answer_tokens: Option<NonZeroUsize>,
+    /// So often it is asked in a run.
+    pub(crate) max_turns: Option<NonZeroUsize>,
+}
+
+/// How much a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Thought {
+    Off,
+    Low,
+    Medium,
+    High,
+}
+
+impl Model {
+    fn and(self, later: Model) -> Model {
+        Model {
+            name: later.name.or(self.name),
+            dialect: later.dialect.or(self.dialect),
+            base_url: later.base_url.or(self.base_url),
+            key_env: later.key_env.or(self.key_env),
+            thinking: later.thinking.or(self.thinking),
+            context_tokens: later.context_tokens.or(self.context_tokens),
+            answer_tokens: later.answer_tokens.or(self.answer_tokens),
+            max_turns: later.max_turns.or(self.max_turns),
+        }
+    }
+}
+
+/// A word that something else knows how to read.
+fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(word: D) -> Result<Option<T>, D::Error> {
+    String::deserialize(word)?.parse().map(Some).map_err(Error::custom)
 }
 
 /// When tools are searched for instead of shown.
@@ -310,6 +366,7 @@ impl Settings {
             forbid_modes,
             rules: self.rules.and(later.rules),
             managed_rules_only: self.managed_rules_only || later.managed_rules_only,
+            model: self.model.and(later.model),
             limits: self.limits.and(later.limits),
             tools: self.tools.and(later.tools),
             toolsets,

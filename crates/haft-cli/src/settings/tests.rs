@@ -33,6 +33,10 @@ fn everything_can_be_set() {
         ]
         [models."claude-*".permissions]
         ask = ["Bash"]
+        [model]
+        name = "some-model"
+        dialect = "openai"
+        thinking = "low"
         [limits]
         parallel = 4
         preview_bytes = 1024
@@ -55,6 +59,10 @@ fn everything_can_be_set() {
     )
     .unwrap();
     assert_eq!((settings.mode, settings.forbid_modes), (Some(Mode::Plan), vec![Mode::Bypass]));
+    assert_eq!(
+        (settings.model.dialect, settings.model.thinking),
+        (Some(Dialect::OpenAi), Some(Thought::Low))
+    );
     assert_eq!(settings.limits.parallel.map(NonZeroUsize::get), Some(4));
     assert_eq!((settings.tools.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
     assert_eq!(settings.data_reminder, Some(true));
@@ -94,12 +102,16 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-         models, agents, groups, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
+         models, agents, groups, model, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(
         "mode = \"yolo\"",
         "haft.toml:1: there is no mode `yolo`; the modes are default, plan, accept-edits, auto, dont-ask, bypass",
+    );
+    check_error(
+        "[model]\ndialect = \"claude\"",
+        "haft.toml:2: `claude` is no dialect; there are anthropic, openai, responses, gemini",
     );
     check_error(
         "[limits]\nparallel = 0",
@@ -197,6 +209,14 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("groups.*.permissions.allow", Some("[\"Read\"]"), None),
     ("groups.*.permissions.ask", None, Some("[\"Read\"]")),
     ("groups.*.permissions.deny", None, Some("[\"Read\"]")),
+    ("model.name", Some("\"costly\""), None),
+    ("model.dialect", Some("\"openai\""), None),
+    ("model.base_url", Some("\"http://a.org\""), None),
+    ("model.key_env", Some("\"MY_KEY\""), None),
+    ("model.thinking", Some("\"high\""), None),
+    ("model.context_tokens", Some("1000"), None),
+    ("model.answer_tokens", None, Some("1000")),
+    ("model.max_turns", None, Some("3")),
     ("sandbox.enabled", Some("false"), Some("true")),
     ("sandbox.required", Some("false"), Some("true")),
     ("sandbox.write", Some("[\"/\"]"), None),

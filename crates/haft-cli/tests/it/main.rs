@@ -10,6 +10,7 @@ mod asking; //    what that person is asked
 mod modes; //     how much is asked
 mod bash; //      commands
 mod call; //      one call
+mod run; //       a model with tools
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod search; //    tools by what they do

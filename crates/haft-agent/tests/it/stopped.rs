@@ -1,0 +1,92 @@
+//! Interrupts, limits, circles.
+
+use haft_agent::End;
+use haft_testkit::{Script, Turn};
+use serde_json::json;
+
+use crate::kit::Stage;
+
+#[tokio::test]
+async fn an_interrupt_keeps_what_was_done_and_the_conversation_goes_on() {
+    let first = Turn::new()
+        .text("I wait.")
+        .call("Sized", json!({ "bytes": 3 }))
+        .call("Sleep", json!({ "ms": 60_000 }));
+    let stage = Stage::new([first, Turn::new().text("Fine.")]).await;
+    let mut agent = stage.agent();
+    let outcome = stage
+        .run_with(&mut agent, "Wait", |words, interrupt| {
+            if words == "started toolu_2" {
+                interrupt.trigger();
+            }
+        })
+        .await;
+    assert_eq!((&outcome.end, outcome.text.as_str()), (&End::Interrupted, "I wait."));
+    assert_eq!(stage.run(&mut agent, "Never mind").await.text, "Fine.");
+    let messages = stage.requests()[1].body["messages"].clone();
+    let results = messages[2]["content"].to_string();
+    assert!(results.contains("...") && results.contains("is_error"), "{results}");
+    assert!(messages.to_string().contains("The person stopped the turn"), "{messages}");
+}
+
+#[tokio::test]
+async fn an_interrupt_while_the_model_writes_keeps_its_words() {
+    let first = Turn::new().text("A long story").pause(std::time::Duration::from_secs(60)).text("ends.");
+    let stage = Stage::new([first, Turn::new().text("Fine.")]).await;
+    let mut agent = stage.agent();
+    let stop = |words: &str, interrupt: &haft_engine::turn::Interrupt| {
+        if words.starts_with("text") {
+            interrupt.trigger();
+        }
+    };
+    let outcome = stage.run_with(&mut agent, "Tell", stop).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Interrupted, "A long story"));
+    assert_eq!(stage.run(&mut agent, "Enough").await.end, End::Answered);
+    assert!(stage.requests()[1].text.contains("A long story"));
+}
+
+#[tokio::test]
+async fn an_interrupt_before_the_first_word_leaves_the_question_alone() {
+    let first = Turn::new().pause(std::time::Duration::from_secs(60)).text("late");
+    let stage = Stage::new([first, Turn::new().text("Fine.")]).await;
+    let mut agent = stage.agent();
+    let stop = |words: &str, interrupt: &haft_engine::turn::Interrupt| {
+        if words == "asking 1" {
+            interrupt.trigger();
+        }
+    };
+    assert_eq!(stage.run_with(&mut agent, "Tell", stop).await.end, End::Interrupted);
+    assert_eq!(agent.history().messages().len(), 1);
+}
+
+fn endless() -> Script {
+    let mut bytes = 0;
+    Script::new(move |_| {
+        bytes += 1;
+        Turn::new().text(format!("Step {bytes}.")).call("Sized", json!({ "bytes": bytes }))
+    })
+}
+
+#[tokio::test]
+async fn a_run_ends_after_so_many_turns_or_tokens() {
+    let mut stage = Stage::new(endless()).await;
+    stage.options.max_turns = Some(3);
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert_eq!((outcome.end, outcome.turns, outcome.text.as_str()), (End::TurnLimit, 3, "Step 3."));
+    let mut stage = Stage::new(endless()).await;
+    stage.options.max_tokens = Some(50);
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert_eq!((outcome.end, outcome.usage.output), (End::TokenLimit, 60));
+}
+
+#[tokio::test]
+async fn a_model_in_a_circle_is_told_and_then_stopped() {
+    let stage = Stage::new(Script::always(Turn::new().call("Sized", json!({ "bytes": 7 })))).await;
+    let mut agent = stage.agent();
+    let outcome = stage.run(&mut agent, "Go").await;
+    assert_eq!((outcome.end, outcome.turns), (End::Stuck("Sized".to_owned()), 4));
+    let told: Vec<bool> =
+        stage.requests().iter().map(|request| request.text.contains("three times")).collect();
+    assert_eq!(told, [false, false, false, true]);
+    assert!(matches!(agent.history().messages().last(), Some(haft_model::Message::Results(_))));
+}

@@ -1,0 +1,207 @@
+//! What is said while a model works: lines on stderr for people, lines of JSON on stdout for programs.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use haft_agent::{AgentEvent, Outcome};
+use haft_engine::{Session, turn::Event};
+use haft_model::{StreamEvent, Usage};
+use haft_tool::CallId;
+use serde_json::{Value, json};
+
+use super::{Output, reason};
+use crate::{
+    draw::plain_line,
+    hooks, memory,
+    out::{Out, Talk, complain},
+    setup::Setup,
+    wire,
+};
+
+/// What a session knows is kept so often while it runs: after a crash, what was read need not be read again.
+const KEEP_EVERY: Duration = Duration::from_secs(2);
+
+/// Tells what happens.
+pub(super) struct Teller<'a> {
+    talk: Talk,
+    session: &'a Session,
+    output: Output,
+    out: Out,
+    /// What each call is, in a line.
+    lines: HashMap<CallId, String>,
+    /// What the model says beside its calls, as far as its line is not complete.
+    text: String,
+    keeps: bool,
+    kept: Instant,
+}
+
+impl<'a> Teller<'a> {
+    pub(super) fn new(setup: &Setup, session: &'a Session, output: Output) -> Teller<'a> {
+        Teller {
+            talk: setup.talk,
+            session,
+            output,
+            out: Out::stdout(),
+            lines: HashMap::new(),
+            text: String::new(),
+            // Another machine's is kept in the end alone.
+            keeps: setup.store().is_some_and(|store| !store.is_far()),
+            kept: Instant::now(),
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: AgentEvent) {
+        if self.output == Output::StreamJson
+            && let Some(line) = line(&event)
+        {
+            // Whoever closed stdout has seen enough; what is done is done all the same.
+            let _ = self.out.json(&line).and_then(|()| self.out.flush());
+        }
+        match event {
+            AgentEvent::Model(StreamEvent::Text(piece)) => self.text.push_str(&piece),
+            AgentEvent::Model(StreamEvent::Call(_)) => self.say_text(),
+            AgentEvent::Tool(event) => self.tool(event),
+            AgentEvent::Retrying { attempt, delay, error } => {
+                self.text.clear();
+                self.talk.say(|| {
+                    plain_line(format!("… {error}; attempt {attempt} in {:.1} s", delay.as_secs_f32()))
+                });
+            }
+            AgentEvent::Compacting => self.talk.say(|| "… the conversation is made shorter".to_owned()),
+            AgentEvent::Compacted { before, after } => {
+                self.talk.say(|| format!("… from about {before} tokens to {after}"));
+            }
+            AgentEvent::Notice(words) => complain(&words),
+            AgentEvent::Usage { .. } => {
+                // What is said without a call is the answer, which goes to stdout.
+                self.text.clear();
+                self.keep();
+            }
+            _ => {}
+        }
+    }
+
+    /// What the model says before it calls something.
+    fn say_text(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            self.talk.say(|| plain_line(line.to_owned()));
+        }
+    }
+
+    fn tool(&mut self, event: Event) {
+        match event {
+            Event::Queued { call, tool, description } => {
+                let line = if description.is_empty() { tool } else { description };
+                self.lines.insert(call, plain_line(line));
+            }
+            Event::HookSaid { said, .. } => hooks::tell(self.talk, &said),
+            Event::TaskStarted { id, description } => {
+                self.talk.say(|| plain_line(format!("→ {description} goes on as {id}")));
+            }
+            Event::Finished(result) => {
+                let line = self.lines.remove(&result.call).unwrap_or_else(|| plain_line(result.tool.clone()));
+                self.talk.say(|| match result.is_error() {
+                    false => format!("✓ {line}"),
+                    true => {
+                        let text = result.text();
+                        format!(
+                            "✗ {line}: {}",
+                            plain_line(text.lines().next().unwrap_or_default().to_owned())
+                        )
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps what the session knows, now and then.
+    fn keep(&mut self) {
+        if !self.keeps || self.kept.elapsed() < KEEP_EVERY {
+            return;
+        }
+        self.kept = Instant::now();
+        let (id, memory) = (self.session.id().to_string(), self.session.memory());
+        // It is kept in the end in any case, and there is told what is wrong.
+        tokio::task::spawn_blocking(move || drop(memory::remember(&id, &memory)));
+    }
+
+    /// The answer.
+    pub(super) fn end(&mut self, outcome: &Outcome, model: &str) -> anyhow::Result<()> {
+        match self.output {
+            Output::Text if outcome.text.is_empty() => {}
+            Output::Text => self.out.lines(&outcome.text)?,
+            Output::Json => self.out.json(&result(outcome, self.session, model))?,
+            Output::StreamJson => {
+                let mut last = result(outcome, self.session, model);
+                last["type"] = "result".into();
+                self.out.json(&last)?;
+            }
+        }
+        self.out.flush()?;
+        if let Some(words) = reason(&outcome.end, self.session.id()) {
+            complain(&words);
+        }
+        Ok(())
+    }
+}
+
+fn result(outcome: &Outcome, session: &Session, model: &str) -> Value {
+    json!({
+        "session": session.id(),
+        "end": outcome.end.name(),
+        "text": outcome.text,
+        "turns": outcome.turns,
+        "usage": usage(outcome.usage),
+        "model": model,
+        "error": reason(&outcome.end, session.id()).map(|words| words.lines().next().unwrap_or_default().to_owned()),
+    })
+}
+
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input": usage.input,
+        "cached": usage.cached,
+        "cache_written": usage.cache_written,
+        "output": usage.output,
+        "thinking": usage.thinking,
+    })
+}
+
+/// An event, as a line of a stream.
+fn line(event: &AgentEvent) -> Option<Value> {
+    Some(match event {
+        AgentEvent::Asking { turn } => json!({ "type": "asking", "turn": turn }),
+        AgentEvent::Model(StreamEvent::Text(text)) => json!({ "type": "text", "text": text }),
+        AgentEvent::Model(StreamEvent::Thinking(text)) => json!({ "type": "thinking", "text": text }),
+        AgentEvent::Model(StreamEvent::Call(call)) => {
+            let input = match &call.input {
+                haft_engine::turn::Arguments::Text(text) => json!(text),
+                haft_engine::turn::Arguments::Value(value) => value.clone(),
+            };
+            json!({ "type": "call", "call": call.id, "tool": call.name, "input": input })
+        }
+        AgentEvent::Model(_) => return None,
+        AgentEvent::Tool(event) => wire::event(event),
+        AgentEvent::Retrying { attempt, delay, error } => json!({
+            "type": "asking_again",
+            "attempt": attempt,
+            "delay_ms": u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            "error": error.to_string(),
+        }),
+        AgentEvent::Compacted { before, after } => {
+            json!({ "type": "compacted", "before": before, "after": after })
+        }
+        AgentEvent::Notice(words) => json!({ "type": "notice", "text": words }),
+        AgentEvent::Usage { answer, total, context } => json!({
+            "type": "usage",
+            "answer": usage(*answer),
+            "total": usage(*total),
+            "context": { "used": context.used, "window": context.window },
+        }),
+        _ => return None,
+    })
+}

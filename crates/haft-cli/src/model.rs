@@ -1,0 +1,216 @@
+//! Which model is asked, and how: from options, settings and the environment.
+//!
+//! A key is sent where it belongs. One of a vendor goes to that vendor; a server somewhere else gets a key only if the
+//! settings name the variable that has it.
+
+use std::{num::NonZeroUsize, sync::Arc};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use haft_agent::{AgentOptions, Model};
+use haft_model::{Client, Dialect, Effort, Endpoint, Key, Thinking};
+
+use crate::{
+    exit::usage,
+    settings::{self, Thought},
+};
+
+/// What can be typed of a model, besides its name.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ModelArgs {
+    /// Ask the model at this address, such as http://127.0.0.1:8080
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The API that it speaks; `openai` where an address is given and nothing else says it
+    #[arg(long, value_parser = dialects())]
+    pub(crate) dialect: Option<Dialect>,
+}
+
+pub(crate) fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).try_map(|name| name.parse::<Dialect>())
+}
+
+/// A model that was chosen.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) name: String,
+    pub(crate) endpoint: Endpoint,
+}
+
+/// The models that are asked where only a vendor is known.
+const USUAL: [(Dialect, &str); 3] = [
+    (Dialect::Anthropic, "claude-sonnet-4-5"),
+    (Dialect::Responses, "gpt-5"),
+    (Dialect::Gemini, "gemini-2.5-pro"),
+];
+
+/// Which model is asked. `name` is what was typed, and `environment` says what a variable holds.
+pub(crate) fn choose(
+    set: &settings::Model,
+    args: &ModelArgs,
+    name: Option<&str>,
+    environment: &dyn Fn(&str) -> Option<Key>,
+) -> anyhow::Result<Choice> {
+    let name = name.or(set.name.as_deref());
+    let base = args.base_url.as_deref().or(set.base_url.as_deref());
+    let dialect = args.dialect.or(set.dialect);
+    let dialect = match (dialect, base) {
+        (Some(dialect), _) => dialect,
+        (None, Some(_)) => Dialect::OpenAi,
+        (None, None) => vendor(name, environment).ok_or_else(|| usage(NO_MODEL))?,
+    };
+    let key = match (&set.key_env, base) {
+        (Some(variable), _) => Some(environment(variable).ok_or_else(|| {
+            usage(format!("model.key_env is {variable}, and the environment has no such variable"))
+        })?),
+        (None, Some(_)) => None,
+        (None, None) => {
+            let variable = Endpoint::key_variable(dialect);
+            Some(environment(variable).ok_or_else(|| {
+                usage(format!(
+                    "{dialect} wants a key: set {variable}, or name another variable in model.key_env"
+                ))
+            })?)
+        }
+    };
+    let usual = USUAL
+        .iter()
+        .find(|(vendor, _)| *vendor == dialect || (base.is_none() && of_openai(*vendor, dialect)));
+    let name = match (name, base, usual) {
+        (Some(name), ..) => name,
+        // A server with one model takes any name; another says which it has.
+        (None, Some(_), _) | (None, None, None) => "default",
+        (None, None, Some((_, name))) => name,
+    };
+    let endpoint = Endpoint::new(dialect).key(key);
+    let endpoint = match base {
+        Some(base) => endpoint.base(base),
+        None => endpoint,
+    };
+    Ok(Choice { name: name.to_owned(), endpoint })
+}
+
+fn of_openai(one: Dialect, other: Dialect) -> bool {
+    let is_theirs = |dialect| matches!(dialect, Dialect::OpenAi | Dialect::Responses);
+    is_theirs(one) && is_theirs(other)
+}
+
+/// Whose API is meant: the name tells, or the first key that is there.
+fn vendor(name: Option<&str>, environment: &dyn Fn(&str) -> Option<Key>) -> Option<Dialect> {
+    let told = name.and_then(|name| match name {
+        _ if name.starts_with("claude") => Some(Dialect::Anthropic),
+        _ if name.starts_with("gpt") || name.starts_with("o3") || name.starts_with("o4") => {
+            Some(Dialect::Responses)
+        }
+        _ if name.starts_with("gemini") => Some(Dialect::Gemini),
+        _ => None,
+    });
+    let has_key = |(vendor, _): &&(Dialect, &str)| environment(Endpoint::key_variable(*vendor)).is_some();
+    told.or_else(|| USUAL.iter().find(has_key).map(|(vendor, _)| *vendor))
+}
+
+impl Choice {
+    /// The model, ready to be asked. Nothing is opened yet.
+    pub(crate) fn model(&self) -> anyhow::Result<Arc<dyn Model>> {
+        Ok(Arc::new(Client::new(self.endpoint.clone()).map_err(usage)?))
+    }
+
+    /// How an agent asks it.
+    pub(crate) fn options(&self, set: &settings::Model) -> AgentOptions {
+        let usual = AgentOptions::new(self.endpoint.dialect(), &self.name);
+        AgentOptions {
+            window: set.context_tokens.map_or(usual.window, |tokens| tokens.get() as u64),
+            answer_tokens: set.answer_tokens.map(figure),
+            max_turns: set.max_turns.map(figure),
+            thinking: set.thinking.map(thinking),
+            ..usual
+        }
+    }
+}
+
+fn figure(set: NonZeroUsize) -> u32 {
+    u32::try_from(set.get()).unwrap_or(u32::MAX)
+}
+
+fn thinking(set: Thought) -> Thinking {
+    match set {
+        Thought::Off => Thinking::Off,
+        Thought::Low => Thinking::Effort(Effort::Low),
+        Thought::Medium => Thinking::Effort(Effort::Medium),
+        Thought::High => Thinking::Effort(Effort::High),
+    }
+}
+
+const NO_MODEL: &str = "no model is configured; there are three ways to name one:\n  \
+a key in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY\n  \
+settings in ~/.config/haft/haft.toml: [model] with name, dialect, and base_url or key_env\n  \
+options: --base-url http://127.0.0.1:8080 for a server of your own, with --dialect and --model where it needs them";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings, options and the variables that are set; what is asked, in which API, and whether with a key.
+    #[track_caller]
+    fn check(set: &str, (base, dialect, name): (&str, &str, &str), variables: &[&str], expected: &str) {
+        let set: settings::Model = toml::from_str(set).unwrap();
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let args = ModelArgs { base_url: given(base), dialect: dialect.parse().ok() };
+        let environment = |name: &str| variables.contains(&name).then(|| Key::new("k-123456"));
+        let said = match choose(&set, &args, given(name).as_deref(), &environment) {
+            Ok(choice) => {
+                let key = if format!("{:?}", choice.endpoint).contains("Key(") { " with a key" } else { "" };
+                format!("{} {}{key}", choice.endpoint.dialect(), choice.name)
+            }
+            Err(err) => err.to_string().lines().next().unwrap().to_owned(),
+        };
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_key_in_the_environment_is_enough() {
+        check(
+            "",
+            ("", "", ""),
+            &["ANTHROPIC_API_KEY", "OPENAI_API_KEY"],
+            "anthropic claude-sonnet-4-5 with a key",
+        );
+        check("", ("", "", ""), &["OPENAI_API_KEY"], "responses gpt-5 with a key");
+        check("", ("", "openai", ""), &["OPENAI_API_KEY"], "openai gpt-5 with a key");
+        check(
+            "",
+            ("", "", "gemini-3-pro"),
+            &["GEMINI_API_KEY", "OPENAI_API_KEY"],
+            "gemini gemini-3-pro with a key",
+        );
+    }
+
+    #[test]
+    fn a_server_of_ones_own_gets_no_key_that_was_not_meant_for_it() {
+        let key = &["OPENAI_API_KEY", "MY_KEY"];
+        check("", ("http://127.0.0.1:1", "", ""), key, "openai default");
+        check("base_url = 'http://a'\nname = 'm'", ("", "", ""), key, "openai m");
+        check(
+            "base_url = 'http://a'\nkey_env = 'MY_KEY'",
+            ("", "anthropic", "x"),
+            key,
+            "anthropic x with a key",
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        check("", ("", "", ""), &[], "no model is configured; there are three ways to name one:");
+        check(
+            "",
+            ("", "", "claude-x"),
+            &["OPENAI_API_KEY"],
+            "anthropic wants a key: set ANTHROPIC_API_KEY, or name another variable in model.key_env",
+        );
+        check(
+            "key_env = 'MY_KEY'",
+            ("http://a", "", ""),
+            &[],
+            "model.key_env is MY_KEY, and the environment has no such variable",
+        );
+    }
+}

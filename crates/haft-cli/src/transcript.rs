@@ -1,0 +1,179 @@
+//! What was said in a session, kept beside its calls: in the journal's book, wherever that is.
+//!
+//! A line is an event of the session. It is queued before any call that starts after it, and what is queued earlier is
+//! written earlier; a book that other machines use, which takes claims by another way, is waited for.
+
+use std::{io, sync::Arc};
+
+use haft_agent::{Line, Past, Transcript};
+use haft_model::{Assistant, Message};
+use haft_store::{
+    Book, Durability, Entry, EventFilter, EventKind, EventRow, Instant, restore, restore_blocks, store,
+    store_blocks,
+};
+use haft_tool::{BoxFuture, CallId, SessionId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{exit::usage, store::Store};
+
+/// The lines of one session.
+pub(crate) struct BookTranscript {
+    book: Arc<dyn Book>,
+    session: SessionId,
+    durability: Durability,
+}
+
+impl BookTranscript {
+    pub(crate) fn new(store: &Store, session: SessionId) -> BookTranscript {
+        let durability = if store.is_far() { Durability::Process } else { Durability::Queued };
+        BookTranscript { book: store.book.clone(), session, durability }
+    }
+}
+
+impl Transcript for BookTranscript {
+    fn keep<'a>(&'a self, line: Line<'a>) -> BoxFuture<'a, io::Result<()>> {
+        let body = written(line);
+        Box::pin(async move {
+            let event = EventRow {
+                session: self.session.clone(),
+                key: None,
+                turn: 0,
+                at: Instant::now(),
+                kind: EventKind::SAID,
+                body,
+            };
+            Ok(self.book.append(vec![Entry::Event(event)], self.durability).await?)
+        })
+    }
+}
+
+/// What was said in a session so far; `None` if nothing was.
+pub(crate) async fn recall(store: &Store, session: &SessionId) -> anyhow::Result<Option<Past>> {
+    let kinds = vec![EventKind::SAID];
+    let filter = EventFilter { session: Some(session.clone()), kinds, ..EventFilter::default() };
+    let lines = store.book.events(filter).await?;
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let mut past = Past::default();
+    for line in lines {
+        read(&line.body, &mut past)
+            .ok_or_else(|| usage(format!("what was said in the session {session} cannot be read")))?;
+    }
+    Ok(Some(past))
+}
+
+fn written(line: Line<'_>) -> Value {
+    match line {
+        Line::Said { message, calls, hidden } => {
+            let mut body = said(message);
+            if !calls.is_empty() {
+                body["calls"] = json!(calls);
+            }
+            if !hidden.is_empty() {
+                body["hidden"] = json!(hidden);
+            }
+            body
+        }
+        Line::Rewritten(messages) => {
+            json!({ "rewritten": messages.iter().map(said).collect::<Vec<Value>>() })
+        }
+    }
+}
+
+fn said(message: &Message) -> Value {
+    match message {
+        Message::User(blocks) => json!({ "user": store_blocks(blocks) }),
+        Message::Assistant(message) => json!({ "assistant": message }),
+        Message::Results(results) => {
+            json!({ "results": results.iter().map(|result| store(result, &[])).collect::<Vec<String>>() })
+        }
+    }
+}
+
+/// Goes on with a conversation by a line.
+fn read(body: &Value, past: &mut Past) -> Option<()> {
+    if let Some(messages) = body.get("rewritten") {
+        past.messages = messages.as_array()?.iter().map(message).collect::<Option<_>>()?;
+    } else {
+        past.messages.push(message(body)?);
+    }
+    past.open = ids(body, "calls")?;
+    past.hidden = ids(body, "hidden")?;
+    past.calls.extend(past.open.iter().cloned());
+    Some(())
+}
+
+fn message(body: &Value) -> Option<Message> {
+    if let Some(blocks) = body.get("user") {
+        return Some(Message::User(restore_blocks(blocks)?));
+    }
+    if let Some(said) = body.get("assistant") {
+        return Some(Message::Assistant(Assistant::deserialize(said).ok()?));
+    }
+    let results = body.get("results")?.as_array()?.iter();
+    let results = results.map(|result| restore(result.as_str()?).map(|finished| finished.result));
+    Some(Message::Results(results.collect::<Option<_>>()?))
+}
+
+fn ids(body: &Value, field: &str) -> Option<Vec<CallId>> {
+    match body.get(field) {
+        None => Some(Vec::new()),
+        Some(ids) => Vec::deserialize(ids).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_engine::{
+        Call,
+        result::{Meta, ToolResult},
+    };
+    use haft_model::{Part, Said};
+    use haft_tool::Block;
+
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_the_same_after_it_was_kept() {
+        let user = Message::User(vec![
+            Block::Text("Look.".to_owned()),
+            Block::Image { media_type: "image/png".to_owned(), data: vec![0, 255] },
+        ]);
+        let call = Call::new("toolu_1", "Read", json!({ "file_path": "a" }));
+        let assistant = Message::Assistant(Assistant { parts: vec![Part::new(Said::Call(call))] });
+        let results = Message::Results(vec![ToolResult {
+            call: "toolu_1".into(),
+            tool: "Read".to_owned(),
+            blocks: vec![Block::Text("one".to_owned())],
+            fault: None,
+            data: None,
+            observation: None,
+            actions: Vec::new(),
+            messages: vec!["a word".to_owned()],
+            view: None,
+            meta: Meta::default(),
+        }]);
+        let ours = [CallId::from("toolu_1~4")];
+        let mut past = Past::default();
+        for (message, calls, hidden) in [(&user, &[][..], &[][..]), (&assistant, &ours, &ours)] {
+            read(&written(Line::Said { message, calls, hidden }), &mut past).unwrap();
+        }
+        assert_eq!(past.messages, [user.clone(), assistant.clone()]);
+        assert_eq!((&past.open[..], &past.hidden[..], &past.calls[..]), (&ours[..], &ours[..], &ours[..]));
+        read(&written(Line::Said { message: &results, calls: &[], hidden: &[] }), &mut past).unwrap();
+        assert_eq!(past.messages, [user.clone(), assistant.clone(), results.clone()]);
+        assert_eq!((past.open.len(), past.hidden.len(), past.calls.len()), (0, 0, 1));
+        let rest = [user, results];
+        read(&written(Line::Rewritten(&rest)), &mut past).unwrap();
+        assert_eq!(past.messages, rest);
+    }
+
+    #[test]
+    fn what_is_no_line_is_not_taken_for_one() {
+        for body in [json!({}), json!({ "user": 3 }), json!({ "assistant": {} }), json!({ "results": [3] })] {
+            assert_eq!(read(&body, &mut Past::default()), None, "{body}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `cargo xtask bench harness`: what haft adds between a model's answer and the next request.
+//!
+//! `haft run` works against a scripted model on this machine. What counts is the time from the end of an answer to the
+//! arrival of the next request, the work of its tools included; of several runs the best, since whatever else the machine
+//! does only makes it longer.
+
+mod scenes; // what the model has it do
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use haft_model::scripted::Turn;
+
+use super::table::Row;
+use crate::{
+    haft::{Haft, bytes_in},
+    scripted::{Asked, ScriptedModel},
+};
+use scenes::{Field, SCENES};
+
+/// So often each scene is played.
+const ROUNDS: usize = 5;
+/// No run takes so long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Measures all scenes, and gives what was promised of each.
+pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
+    let field = Field::new(&haft.at(place.join("harness/home")), &place.join("harness"), place)?;
+    let mut rows = Vec::new();
+    for scene in SCENES {
+        match scene(&field) {
+            Ok(measured) => rows.extend(measured),
+            Err(err) => rows.push(Row::missing("a scene", format!("{err:#}"))),
+        }
+    }
+    Ok(rows)
+}
+
+/// What was seen of one run.
+struct Played {
+    /// From the start of the process to the first request.
+    start: Duration,
+    /// From the end of each answer to the next request.
+    gaps: Vec<Duration>,
+    /// The first request.
+    first: String,
+    /// The most memory that haft held.
+    peak: u64,
+}
+
+/// Plays a script to its end: a turn each, then a word of goodbye.
+fn play(field: &Field, directory: &Path, turns: &[Turn]) -> Result<Played> {
+    let mut script = turns.to_vec().into_iter();
+    let model = ScriptedModel::start(move |_, _| script.next().unwrap_or_else(|| Turn::new().text("Done.")))?;
+    let options = model.options();
+    let mut words = vec!["run", "-q", "--allow", "Bash", "--allow", "Edit(**)"];
+    words.extend(options.iter().map(String::as_str));
+    words.push("Work");
+    let mut command = field.haft.command(directory, &words);
+    let (began, peak) = watched(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    let asked = model.take();
+    ensure!(
+        asked.len() == turns.len() + 1,
+        "the model was asked {} times for {} turns",
+        asked.len(),
+        turns.len()
+    );
+    Ok(Played { start: asked[0].at - began, gaps: gaps(&asked)?, first: asked[0].body.clone(), peak })
+}
+
+fn gaps(asked: &[Asked]) -> Result<Vec<Duration>> {
+    let gap = |pair: &[Asked]| {
+        Ok(pair[1].at.saturating_duration_since(pair[0].answered.context("an answer was cut off")?))
+    };
+    asked.windows(2).map(gap).collect()
+}
+
+/// Runs it to its end: when it began, and the most memory it held. It is looked at seldom, so as not to be in its way.
+fn watched(command: &mut Command) -> Result<(Instant, u64)> {
+    let began = Instant::now();
+    let mut child = command.spawn()?;
+    let mut peak = 0;
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        peak = bytes_in(&status, "VmHWM:").unwrap_or(0).max(peak);
+        if let Some(status) = child.try_wait()? {
+            ensure!(status.success(), "haft ended with {status}");
+            return Ok((began, peak));
+        }
+        if began.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            anyhow::bail!("haft does not end");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The middle of some times.
+fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

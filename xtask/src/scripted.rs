@@ -1,0 +1,134 @@
+//! A model behind HTTP that follows a script, for chores that start haft as a person does.
+//!
+//! Threads and blocking sockets: what is measured by it is when a request is there and when its answer has left, and
+//! nothing else should run in between. It speaks one API; the others are `haft-testkit`'s, which is for tests.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use haft_model::{
+    Dialect,
+    scripted::{Turn, Wire},
+};
+
+/// Answers a request by how many came before it and by what it says.
+type Script = Box<dyn FnMut(usize, &str) -> Turn + Send>;
+
+/// A request and its answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// When all of the request was there.
+    pub(crate) at: Instant,
+    /// When all of the answer had left.
+    pub(crate) answered: Option<Instant>,
+    /// What was asked.
+    pub(crate) body: String,
+}
+
+/// A scripted model. Its threads end with the process.
+pub(crate) struct ScriptedModel {
+    address: SocketAddr,
+    state: Arc<State>,
+}
+
+struct State {
+    script: Mutex<Script>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl ScriptedModel {
+    pub(crate) fn start(script: impl FnMut(usize, &str) -> Turn + Send + 'static) -> Result<ScriptedModel> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(State { script: Mutex::new(Box::new(script)), asked: Mutex::default() });
+        let shared = state.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = shared.clone();
+                // Whoever goes in the middle of something has gone: haft is killed here.
+                thread::spawn(move || drop(converse(stream, &state)));
+            }
+        });
+        Ok(ScriptedModel { address, state })
+    }
+
+    /// The options by which haft asks it.
+    pub(crate) fn options(&self) -> [String; 4] {
+        let url = format!("http://{}", self.address);
+        ["--base-url".to_owned(), url, "--dialect".to_owned(), Dialect::Anthropic.name().to_owned()]
+    }
+
+    /// All that was asked since the last time somebody wanted to know.
+    pub(crate) fn take(&self) -> Vec<Asked> {
+        std::mem::take(&mut lock(&self.state.asked))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn converse(stream: TcpStream, state: &State) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut writer = stream;
+    while let Some(body) = request(&mut reader)? {
+        let (at, number) = (Instant::now(), lock(&state.asked).len());
+        lock(&state.asked).push(Asked { at, answered: None, body });
+        let body = lock(&state.asked)[number].body.clone();
+        let turn = (lock(&state.script))(number, &body);
+        answer(&mut writer, &turn)?;
+        if let Some(asked) = lock(&state.asked).get_mut(number) {
+            asked.answered = Some(Instant::now());
+        }
+    }
+    Ok(())
+}
+
+/// The body of the next request; `None` if there is none.
+fn request(reader: &mut impl BufRead) -> std::io::Result<Option<String>> {
+    let mut length = 0;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let field = line.trim_end().to_ascii_lowercase();
+        if field.is_empty() {
+            break;
+        }
+        if let Some(value) = field.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(Some(String::from_utf8_lossy(&body).into_owned()))
+}
+
+fn answer(writer: &mut TcpStream, turn: &Turn) -> std::io::Result<()> {
+    let mut pieces = format!(
+        "HTTP/1.1 {} X\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+        turn.status()
+    );
+    for step in turn.wire(Dialect::Anthropic) {
+        match step {
+            Wire::Send(text) => pieces.push_str(&format!("{:x}\r\n{text}\r\n", text.len())),
+            Wire::Pause(time) => {
+                writer.write_all(pieces.as_bytes())?;
+                pieces.clear();
+                thread::sleep(time.max(Duration::from_micros(1)));
+            }
+            Wire::Cut => return Err(std::io::ErrorKind::ConnectionAborted.into()),
+        }
+    }
+    pieces.push_str("0\r\n\r\n");
+    writer.write_all(pieces.as_bytes())
+}

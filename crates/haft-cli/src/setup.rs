@@ -123,6 +123,20 @@ impl Setup {
         self.engine_asking(|builder| self.with_person(builder))
     }
 
+    /// The same for a model that haft itself asks: it pays for every tool that it sees in each request, so it sees the few
+    /// that most tasks need, and finds the others.
+    pub(crate) fn agent_engine(&self) -> anyhow::Result<Engine> {
+        self.engine_asking(|builder| self.with_person(builder).settings(|figures| self.load_few(figures)))
+    }
+
+    fn load_few(&self, figures: &mut haft_engine::Settings) {
+        figures.loading.always.extend(CORE.map(str::to_owned));
+        let set = &self.settings.tools;
+        if set.defer_above.is_none() && set.defer_share.is_none() {
+            figures.thresholds.count = 0;
+        }
+    }
+
     /// The same for clients of ours: whoever is behind a client is asked through it, and never the terminal.
     pub(crate) fn door_engine(&self) -> anyhow::Result<Engine> {
         self.engine_asking(|builder| self.keeping(builder.asker(Elicitor), place::user_settings()))
@@ -402,6 +416,9 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
     // What was called here says nothing about there.
     SessionOptions { workspace, cwd: None, usage: None, ..options.clone() }
 }
+
+/// The tools that a model sees from the beginning. About 2,500 tokens.
+const CORE: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];
 
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \
 confine it (`haft doctor` says why); say --unsandboxed as well if you mean it, or use another mode";

@@ -187,7 +187,7 @@ fn session(setup: &Setup, is_new: bool) -> anyhow::Result<Session> {
         true => SessionOptions { is_new, ..setup.session_options() },
         false => setup.resumed_options()?,
     };
-    setup::begin(&setup.engine()?, options)
+    setup::begin(&setup.agent_engine()?, options)
 }
 
 /// Waits for a run. Ctrl-C stops it; a second one leaves.

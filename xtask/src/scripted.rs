@@ -4,7 +4,7 @@
 //! nothing else should run in between. It speaks one API; the others are `haft-testkit`'s, which is for tests.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,

@@ -29,8 +29,7 @@ impl Stage {
     pub(crate) async fn speaking(dialect: Dialect, script: impl Into<Script>) -> Stage {
         let (workspace, probe) = (Workspace::new(""), Probe::default());
         let engine = engine(&workspace).tools([sleeping(&probe), sized()]);
-        let engine =
-            engine.rules(Rules::new().allow(["Sleep", "Sized", "Edit"], Origin::Flag)).build().unwrap();
+        let engine = engine.rules(Rules::allowing(["Sleep", "Sized", "Edit"], Origin::Flag)).build().unwrap();
         let session = engine.session(SessionOptions::at(workspace.root())).unwrap();
         let quick = std::time::Duration::from_millis(1);
         let options = AgentOptions {

@@ -7,6 +7,7 @@
 mod scenes; // what the model has it do
 
 use std::{
+    collections::VecDeque,
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -55,8 +56,9 @@ struct Played {
 
 /// Plays a script to its end: a turn each, then a word of goodbye.
 fn play(field: &Field, directory: &Path, turns: &[Turn]) -> Result<Played> {
-    let mut script = turns.to_vec().into_iter();
-    let model = ScriptedModel::start(move |_, _| script.next().unwrap_or_else(|| Turn::new().text("Done.")))?;
+    let mut script: VecDeque<Turn> = turns.iter().cloned().collect();
+    let model =
+        ScriptedModel::start(move |_, _| script.pop_front().unwrap_or_else(|| Turn::new().text("Done.")))?;
     let options = model.options();
     let mut words = vec!["run", "-q", "--allow", "Bash", "--allow", "Edit(**)"];
     words.extend(options.iter().map(String::as_str));

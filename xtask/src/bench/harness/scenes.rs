@@ -107,7 +107,7 @@ fn one_read(field: &Field) -> Result<Vec<Row>> {
 }
 
 fn six_reads(field: &Field) -> Result<Vec<Row>> {
-    let six = |turn| (0..6).fold(Turn::new(), |all, file| all.call("Read", read(turn + file)));
+    let six = |turn: usize| (0..6).fold(Turn::new(), |all, file| all.call("Read", read(turn + file)));
     let turns: Vec<Turn> = (0..8).map(six).collect();
     Ok(vec![Row::limit("six Reads", field.best(&turns, warm)?, ms(1.5))])
 }

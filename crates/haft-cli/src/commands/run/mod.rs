@@ -150,6 +150,7 @@ async fn work(
     };
     unless_pressed(&mut signals, hooks::end(&session, setup.talk)).await;
     session.end().await;
+    teller.settle().await;
     setup.settle().await;
     setup.remember(&session);
     teller.end(&outcome, &choice.name)?;

@@ -10,6 +10,7 @@ use haft_engine::{Session, turn::Event};
 use haft_model::{StreamEvent, Usage};
 use haft_tool::CallId;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use super::{Output, reason};
 use crate::{
@@ -35,6 +36,8 @@ pub(super) struct Teller<'a> {
     text: String,
     keeps: bool,
     kept: Instant,
+    /// What is being kept right now: two at once would be in each other's way.
+    keeping: Option<JoinHandle<()>>,
 }
 
 impl<'a> Teller<'a> {
@@ -49,6 +52,7 @@ impl<'a> Teller<'a> {
             // Another machine's is kept in the end alone.
             keeps: setup.store().is_some_and(|store| !store.is_far()),
             kept: Instant::now(),
+            keeping: None,
         }
     }
 
@@ -120,13 +124,21 @@ impl<'a> Teller<'a> {
 
     /// Keeps what the session knows, now and then.
     fn keep(&mut self) {
-        if !self.keeps || self.kept.elapsed() < KEEP_EVERY {
+        let is_at_it = self.keeping.as_ref().is_some_and(|keeping| !keeping.is_finished());
+        if !self.keeps || is_at_it || self.kept.elapsed() < KEEP_EVERY {
             return;
         }
         self.kept = Instant::now();
         let (id, memory) = (self.session.id().to_string(), self.session.memory());
         // It is kept in the end in any case, and there is told what is wrong.
-        tokio::task::spawn_blocking(move || drop(memory::remember(&id, &memory)));
+        self.keeping = Some(tokio::task::spawn_blocking(move || drop(memory::remember(&id, &memory))));
+    }
+
+    /// Waits for what is being kept.
+    pub(super) async fn settle(&mut self) {
+        if let Some(keeping) = self.keeping.take() {
+            let _ = keeping.await;
+        }
     }
 
     /// The answer.

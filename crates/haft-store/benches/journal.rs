@@ -194,6 +194,16 @@ async fn found(directory: &Path, count: usize) {
         ("--path, a file", CallFilter { path: text("/home/u/project/src/m7/f7.rs"), ..all() }),
         ("--path, a pattern", CallFilter { path: text("/home/u/project/src/m7/*"), ..all() }),
         ("--path, a pattern without a beginning", CallFilter { path: text("*f77.rs"), ..all() }),
+        ("--path, a short end", CallFilter { path: text("*7"), ..all() }),
+        ("--path, a pattern that nothing fits", CallFilter { path: text("*zz*"), ..all() }),
+        ("--path, above and a name", CallFilter { path: text("/home/u/*/f77.rs"), ..all() }),
+        ("--path and --tool", CallFilter { path: text("/home/u"), tool: text("mcp__rare"), ..all() }),
+        ("--until, middle", CallFilter { until: Some(middle), ..all() }),
+        (
+            "--until and --tool",
+            CallFilter { until: Some(Instant(1_700_000_100_000)), tool: text("Bash"), ..all() },
+        ),
+        ("--tool and --verdict, none", CallFilter { tool: text("Read"), verdict: text("none"), ..all() }),
         (
             "--since, --until",
             CallFilter { since: Some(middle), until: Some(Instant(middle.0 + 100_000)), ..all() },

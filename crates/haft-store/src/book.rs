@@ -120,7 +120,8 @@ pub struct CallFilter {
     pub after: Option<CallNo>,
     /// With a smaller number than this one: for whoever pages.
     pub before: Option<CallNo>,
-    /// At most so many.
+    /// At most so many: the latest by their numbers. A server may take the latest by their times where a time is given, which is
+    /// something else only if clocks have jumped.
     pub most: usize,
 }
 

@@ -16,6 +16,8 @@ const AT_ONCE: i64 = 2000;
 /// Where the last time stands.
 const LAST: (&str, &str) = ("haft", "pruned");
 const DAY_MS: i64 = 86_400_000;
+/// So long nobody was here, or a clock is wrong.
+const PAUSE_MS: i64 = 30 * DAY_MS;
 
 /// The same, if nobody did it in the last day. Whoever changes the document does it; what is cut off is done the next day.
 pub(super) async fn daily(room: Rc<Room>, limits: Limits) {
@@ -27,6 +29,8 @@ pub(super) async fn daily(room: Rc<Room>, limits: Limits) {
     if (0..DAY_MS).contains(&(now - last)) {
         return;
     }
+    // To a clock that jumped ahead everything is old: after a long pause, age counts from the next day on.
+    let limits = if last > 0 && now - last > PAUSE_MS { Limits { before: None, ..limits } } else { limits };
     let ours = documents::put(room.clone(), space, key, version, Some(now.into())).await;
     if matches!(ours, Ok(Some(_))) {
         // Nobody waits for it; what went wrong is met by the next who does.

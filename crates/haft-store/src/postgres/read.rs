@@ -112,12 +112,14 @@ pub(super) async fn calls(room: Rc<Room>, filter: CallFilter) -> Result<Vec<Call
     Ok(rows.iter().map(call).collect())
 }
 
+/// Which calls comes first, by an index; only of those the rest is read.
 fn calls_query(filter: &CallFilter) -> Query {
     let mut query = Query::new(&format!(
         "SELECT c.*, {STATE} AS state_now,
              ARRAY(SELECT path FROM haft_paths p WHERE p.no = c.no ORDER BY place) AS paths,
              ARRAY(SELECT writes FROM haft_paths p WHERE p.no = c.no ORDER BY place) AS writes
-         FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE true"
+         FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE c.no IN (
+             SELECT c.no FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE true"
     ));
     let text = |text: &String| kept(text).into_owned();
     query.and("c.session = $", filter.session.as_ref().map(|session| kept(session.as_str()).into_owned()));
@@ -139,8 +141,15 @@ fn calls_query(filter: &CallFilter) -> Query {
     query.and("c.no > $", filter.after.map(|no| no.0));
     query.and("c.no < $", filter.before.map(|no| no.0));
     let most = query.value(limit(filter.most));
-    let order = if filter.after.is_some() { "ASC" } else { "DESC" };
-    let _ = write!(query.sql, " ORDER BY c.no {order} LIMIT {most}");
+    let (order, by) = match filter {
+        CallFilter { after: Some(_), .. } => ("ASC", "c.no ASC"),
+        // By numbers, all that came after a time would be looked at to find what was before it.
+        CallFilter { since: Some(_), .. } | CallFilter { until: Some(_), .. } => {
+            ("DESC", "c.at DESC, c.no DESC")
+        }
+        _ => ("DESC", "c.no DESC"),
+    };
+    let _ = write!(query.sql, " ORDER BY {by} LIMIT {most}) ORDER BY c.no {order}");
     query
 }
 
@@ -154,16 +163,25 @@ fn and_path(query: &mut Query, wanted: &str) {
         (wanted, "p.path = ", kept(wanted).into_owned())
     };
     let from: String = kept(certain).chars().take(500).collect();
-    let (to, below) = (format!("{from}\u{10ffff}"), format!("{value}/"));
-    let (from, to, value) = (query.value(from), query.value(to), query.value(value));
+    let below = format!("{value}/");
+    let value = query.value(value);
+    let range = match from.as_str() {
+        "" => String::new(),
+        _ => {
+            let to = query.value(format!("{from}\u{10ffff}"));
+            let from = query.value(from);
+            format!(
+                "left(p.path, 500) COLLATE \"C\" >= {from} AND left(p.path, 500) COLLATE \"C\" < {to} AND "
+            )
+        }
+    };
     let below = match is_pattern(wanted) {
         true => String::new(),
         false => format!(" OR starts_with(p.path, {})", query.value(below)),
     };
     let _ = write!(
         query.sql,
-        " AND c.no IN (SELECT p.no FROM haft_paths p WHERE left(p.path, 500) COLLATE \"C\" >= {from}
-            AND left(p.path, 500) COLLATE \"C\" < {to} AND ({condition}{value}{below}))"
+        " AND c.no IN (SELECT p.no FROM haft_paths p WHERE {range}({condition}{value}{below}))"
     );
 }
 

@@ -7,7 +7,7 @@ use deadpool_postgres::Client;
 use tokio_postgres::Error;
 
 /// The steps, from nothing to the present.
-const STEPS: &[&str] = &[include_str!("001.sql")];
+const STEPS: &[&str] = &[include_str!("001.sql"), include_str!("002.sql")];
 
 /// Any number that others are unlikely to use: "haft" in ASCII.
 const LOCK: i64 = 0x6861_6674;

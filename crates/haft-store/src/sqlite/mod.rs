@@ -9,6 +9,8 @@ mod queue; //  what waits to be written
 mod writer; // the thread that writes
 mod write; //  what is written
 mod read; //   what is read
+mod find; //   which calls
+mod places; // which paths
 mod prune; //  what is forgotten
 
 use std::{

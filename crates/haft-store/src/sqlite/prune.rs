@@ -14,6 +14,8 @@ use crate::{
 /// So many calls are forgotten at a time.
 const CHUNK: i64 = 500;
 const DAY_MS: i64 = 86_400_000;
+/// So long nobody was here, or the clock is wrong.
+const PAUSE_MS: i64 = 30 * DAY_MS;
 /// Where the last time stands.
 const LAST: (&str, &str) = ("haft", "pruned");
 
@@ -32,6 +34,8 @@ pub(super) fn daily(
     if (0..DAY_MS).contains(&(now - last)) {
         return Ok(true);
     }
+    // To a clock that jumped ahead everything is old: after a long pause, age counts from the next day on.
+    let limits = if last > 0 && now - last > PAUSE_MS { Limits { before: None, ..limits } } else { limits };
     prune(db, owners, limits, go_on)?;
     if !go_on() {
         return Ok(false);
@@ -67,6 +71,9 @@ pub(super) fn prune(
     if pruned.calls > 0 {
         db.execute_batch(
             "DELETE FROM bodies WHERE id NOT IN (SELECT decision FROM calls WHERE decision IS NOT NULL);
+             DELETE FROM directories WHERE NOT EXISTS (SELECT 1 FROM touched WHERE directory = directories.id);
+             DELETE FROM names WHERE NOT EXISTS (SELECT 1 FROM touched WHERE touched.name = names.id);
+             DELETE FROM spans WHERE block < (SELECT min(no) FROM calls) >> 10;
              PRAGMA incremental_vacuum;",
         )?;
     }
@@ -83,7 +90,8 @@ fn size(db: &Connection) -> Result<u64> {
 /// Forgets the oldest calls that began before a time. Those that run stay.
 fn forget(db: &mut Connection, owners: &Owners, before: i64) -> Result<Pruned> {
     let forgetting = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let sql = "SELECT no, state, owner FROM calls WHERE at < ?1 ORDER BY no LIMIT ?2";
+    let sql = "SELECT no, state, owner FROM spans CROSS JOIN calls ON no BETWEEN block << 10 AND (block << 10) + 1023
+        WHERE earliest < ?1 AND at < ?1 ORDER BY block, no LIMIT ?2";
     let oldest: Vec<(i64, i64, Option<String>)> = forgetting
         .prepare_cached(sql)?
         .query_map(params![before, CHUNK], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
@@ -93,7 +101,7 @@ fn forget(db: &mut Connection, owners: &Owners, before: i64) -> Result<Pruned> {
     let mut pruned = Pruned::default();
     for (no, ..) in oldest.iter().filter(|(_, state, owner)| !runs(*state, owner.as_deref())) {
         for sql in [
-            "DELETE FROM paths WHERE no = ?1",
+            "DELETE FROM touched WHERE no = ?1",
             "DELETE FROM events WHERE no = ?1",
             "DELETE FROM results WHERE no = ?1",
             "DELETE FROM calls WHERE no = ?1",

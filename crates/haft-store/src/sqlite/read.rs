@@ -4,12 +4,9 @@ use haft_engine::session::{CallKey, CallState, Digest, PastCall};
 use haft_tool::SessionId;
 use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params, params_from_iter};
 
-use super::{
-    owner::Owners,
-    write::{code, state},
-};
+use super::{owner::Owners, write::state};
 use crate::{
-    book::{CallFilter, Document, EventFilter, is_pattern},
+    book::{Document, EventFilter},
     record::{CallNo, CallRow, EventKind, EventRow, Instant, PathRow, SessionRow},
 };
 
@@ -18,15 +15,6 @@ pub(super) struct Eye<'a> {
     pub(super) db: &'a Connection,
     pub(super) owners: &'a Owners,
 }
-
-/// Of so many paths that fit, each call is looked at; of more, the latest calls are looked at for their paths first.
-const FEW: i64 = 20_000;
-/// So many of the latest calls.
-const LATEST: i64 = 50_000;
-
-const CALL: &str = "calls.no, sessions.name, calls.call, calls.digest, calls.nth, calls.turn, calls.tool,
-    calls.description, calls.verdict, calls.class, calls.state, calls.fault, calls.at, calls.duration_us,
-    calls.repeatable, calls.owner FROM calls JOIN sessions ON sessions.id = calls.session";
 
 impl Eye<'_> {
     pub(super) fn past(&self, session: &SessionId, most: usize) -> Result<Vec<PastCall>> {
@@ -60,53 +48,7 @@ impl Eye<'_> {
         self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()
     }
 
-    /// Calls that fit, in the order that the filter asks for.
-    pub(super) fn calls(&self, filter: &CallFilter) -> Result<Vec<CallRow>> {
-        let Some(wanted) = &filter.path else { return self.page(filter, &Where::of(filter)) };
-        let path = PathRange::of(wanted);
-        if self.count(&path)? > FEW {
-            // So many fit that enough of them are among the latest, most likely.
-            let mut latest = Where::of(filter);
-            latest.and("calls.no > (SELECT max(no) FROM calls) - ?", LATEST);
-            latest.touching(&path);
-            let found = self.page(filter, &latest)?;
-            if found.len() == filter.most && filter.after.is_none() {
-                return Ok(found);
-            }
-        }
-        let mut all = Where::of(filter);
-        all.among(&path);
-        self.page(filter, &all)
-    }
-
-    fn count(&self, path: &PathRange) -> Result<i64> {
-        let sql =
-            format!("SELECT count(*) FROM (SELECT 1 FROM paths WHERE {} LIMIT {})", PathRange::SQL, FEW + 1);
-        self.db.prepare_cached(&sql)?.query_row(params_from_iter(path.values()), |row| row.get(0))
-    }
-
-    fn page(&self, filter: &CallFilter, conditions: &Where) -> Result<Vec<CallRow>> {
-        let order = if filter.after.is_some() { "ASC" } else { "DESC" };
-        let sql = format!("SELECT {CALL} {} ORDER BY calls.no {order}", conditions.sql());
-        let mut statement = self.db.prepare_cached(&sql)?;
-        let mut rows = statement.query(params_from_iter(&conditions.values))?;
-        let mut found = Vec::new();
-        // Whether an owner is still there is not in the table: what does not fit after all is left out here.
-        while found.len() < filter.most
-            && let Some(row) = rows.next()?
-        {
-            let call = self.call(row)?;
-            if filter.state.is_none_or(|wanted| call.state == wanted) {
-                found.push(call);
-            }
-        }
-        for call in &mut found {
-            call.paths = self.paths(call.no)?;
-        }
-        Ok(found)
-    }
-
-    fn call(&self, row: &Row<'_>) -> Result<CallRow> {
+    pub(super) fn call(&self, row: &Row<'_>) -> Result<CallRow> {
         let (session, call): (String, String) = (row.get(1)?, row.get(2)?);
         let key = CallKey {
             session: session.as_str().into(),
@@ -142,9 +84,11 @@ impl Eye<'_> {
         }
     }
 
-    fn paths(&self, no: CallNo) -> Result<Vec<PathRow>> {
-        let mut statement =
-            self.db.prepare_cached("SELECT path, writes FROM paths WHERE no = ?1 ORDER BY path")?;
+    pub(super) fn paths(&self, no: CallNo) -> Result<Vec<PathRow>> {
+        let sql = "SELECT directories.path || names.name, writes FROM touched
+            JOIN directories ON directories.id = directory JOIN names ON names.id = touched.name
+            WHERE no = ?1 ORDER BY 1";
+        let mut statement = self.db.prepare_cached(sql)?;
         let rows =
             statement.query_map([no.0], |row| Ok(PathRow { path: row.get(0)?, writes: row.get(1)? }))?;
         rows.collect()
@@ -205,9 +149,9 @@ impl Eye<'_> {
     pub(super) fn sessions(&self, most: usize) -> Result<Vec<SessionRow>> {
         let sql = "SELECT name, began, last, workspace, turns,
                 (SELECT count(*) FROM calls WHERE session = sessions.id),
-                (SELECT count(*) FROM calls WHERE session = sessions.id AND state = 2),
-                (SELECT count(DISTINCT path) FROM calls CROSS JOIN paths ON paths.no = calls.no
-                    WHERE session = sessions.id AND paths.writes AND calls.state <> 2)
+                (SELECT count(*) FROM calls INDEXED BY calls_state WHERE session = sessions.id AND state = 2 AND state <> 1),
+                (SELECT count(DISTINCT touched.directory << 32 | touched.name) FROM calls CROSS JOIN touched ON touched.no = calls.no
+                    WHERE session = sessions.id AND touched.writes AND calls.state <> 2)
             FROM sessions ORDER BY last DESC, id DESC LIMIT ?1";
         let mut statement = self.db.prepare_cached(sql)?;
         let rows = statement.query_map([limit(most)], |row| {
@@ -267,76 +211,17 @@ fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
-/// Few calls are open or cut off: found from the index, or all others would be looked at.
-const MAYBE_CUT_OFF: &str = "calls.no IN (SELECT no FROM calls INDEXED BY calls_state WHERE state IN (0, 3))";
-
 /// Conditions and what is filled in for their question marks.
 #[derive(Default)]
 struct Where {
-    conditions: Vec<String>,
+    conditions: Vec<&'static str>,
     values: Vec<Box<dyn ToSql>>,
 }
 
 impl Where {
-    fn of(filter: &CallFilter) -> Where {
-        let mut all = Where::default();
-        if let Some(session) = &filter.session {
-            all.and("calls.session = (SELECT id FROM sessions WHERE name = ?)", session.as_str().to_owned());
-        }
-        if let Some(turn) = filter.turn {
-            all.and("calls.turn = ?", turn);
-        }
-        if let Some(call) = &filter.call {
-            all.and("calls.call = ?", call.clone());
-        }
-        // A session has few calls, a tool has many: with a sign before it, a column is not looked up in its index.
-        let sign = if filter.session.is_some() { "+" } else { "" };
-        if let Some(tool) = &filter.tool {
-            all.and(&format!("{sign}calls.tool = ?"), tool.clone());
-        }
-        if let Some(verdict) = &filter.verdict {
-            all.and(&format!("{sign}calls.verdict = ?"), verdict.clone());
-        }
-        match filter.state {
-            // One that is open in the table may have been cut off.
-            Some(CallState::CutOff) => all.conditions.push(MAYBE_CUT_OFF.to_owned()),
-            Some(state) => all.and("calls.state = ?", code(state)),
-            None => {}
-        }
-        if let Some(since) = filter.since {
-            all.and("calls.at >= ?", since.0);
-        }
-        if let Some(until) = filter.until {
-            all.and("calls.at < ?", until.0);
-        }
-        if let Some(after) = filter.after {
-            all.and("calls.no > ?", after.0);
-        }
-        if let Some(before) = filter.before {
-            all.and("calls.no < ?", before.0);
-        }
-        all
-    }
-
-    fn and(&mut self, condition: &str, value: impl ToSql + 'static) {
-        self.conditions.push(condition.to_owned());
+    fn and(&mut self, condition: &'static str, value: impl ToSql + 'static) {
+        self.conditions.push(condition);
         self.values.push(Box::new(value));
-    }
-
-    /// Found from the calls: each is asked for its paths.
-    fn touching(&mut self, path: &PathRange) {
-        let sql = format!(
-            "EXISTS (SELECT 1 FROM paths INDEXED BY paths_no WHERE paths.no = calls.no AND {})",
-            PathRange::SQL
-        );
-        self.conditions.push(sql);
-        self.values.extend(path.values().map(|value| Box::new(value) as Box<dyn ToSql>));
-    }
-
-    /// Found from the paths.
-    fn among(&mut self, path: &PathRange) {
-        self.conditions.push(format!("calls.no IN (SELECT no FROM paths WHERE {})", PathRange::SQL));
-        self.values.extend(path.values().map(|value| Box::new(value) as Box<dyn ToSql>));
     }
 
     fn sql(&self) -> String {
@@ -346,41 +231,4 @@ impl Where {
             format!("WHERE {}", self.conditions.join(" AND "))
         }
     }
-}
-
-/// The paths that somebody means: a stretch of the index, and what of it fits.
-struct PathRange {
-    from: String,
-    to: String,
-    pattern: String,
-    directory: String,
-}
-
-impl PathRange {
-    /// The index finds the stretch; the pattern is looked at only inside of it.
-    const SQL: &'static str = "paths.path >= ? AND paths.path < ? AND (paths.path GLOB ? OR paths.path = ?)";
-
-    fn of(wanted: &str) -> PathRange {
-        let (literal, pattern, exact) = match is_pattern(wanted) {
-            true => {
-                let end = wanted.find(['*', '?']).unwrap_or(wanted.len());
-                (&wanted[..end], escaped(wanted), wanted)
-            }
-            false => {
-                let path = wanted.trim_end_matches('/');
-                (path, format!("{}/*", escaped(path)), path)
-            }
-        };
-        let to = format!("{literal}\u{10FFFF}");
-        PathRange { from: literal.to_owned(), to, pattern, directory: exact.to_owned() }
-    }
-
-    fn values(&self) -> impl Iterator<Item = String> {
-        [&self.from, &self.to, &self.pattern, &self.directory].map(String::clone).into_iter()
-    }
-}
-
-/// `[` means something to GLOB, and nothing here.
-fn escaped(pattern: &str) -> String {
-    pattern.replace('[', "[[]")
 }

@@ -16,7 +16,7 @@ use crate::{book::BookError, record::Instant};
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// From each version to the next.
-const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// How long another process that writes is waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -84,6 +84,12 @@ pub(super) fn open_to_read(path: &Path) -> Result<Option<Connection>, BookError>
     match version(&db).map_err(fail)? {
         0 => Ok(None),
         found if found > VERSION => Err(newer(path, found)),
+        // Nobody has written since haft was replaced by a later one.
+        found if found < VERSION => {
+            drop(db);
+            open(path)?;
+            open_to_read(path)
+        }
         _ => Ok(Some(db)),
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::owner::Owners;
+use super::{owner::Owners, places::split};
 use crate::{
     book::Claimed,
     record::{Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, Turn},
@@ -37,6 +37,11 @@ pub(super) fn state(code: i64) -> CallState {
         _ => CallState::CutOff,
     }
 }
+
+/// Texts that are kept once: how each is found, and how it is added.
+const DIRECTORY: [&str; 2] =
+    ["SELECT id FROM directories WHERE path = ?1", "INSERT INTO directories (path) VALUES (?1)"];
+const NAME: [&str; 2] = ["SELECT id FROM names WHERE name = ?1", "INSERT INTO names (name) VALUES (?1)"];
 
 /// A row that is there.
 struct There {
@@ -127,6 +132,7 @@ impl Pen<'_> {
             decision,
         ])?;
         let no = again.unwrap_or_else(|| self.db.last_insert_rowid());
+        self.began(no, claim.at)?;
         claim.paths.iter().try_for_each(|path| self.path(no, path))?;
         let input = (EventKind::INPUT, Some(&claim.input));
         for (kind, body) in [input, (EventKind::APPROVAL, claim.approval.as_ref())] {
@@ -138,9 +144,28 @@ impl Pen<'_> {
     }
 
     fn path(&self, no: i64, path: &PathRow) -> Result<()> {
-        let sql = "INSERT INTO paths (path, no, writes) VALUES (?1, ?2, ?3)
-            ON CONFLICT (path, no) DO UPDATE SET writes = max(writes, ?3)";
-        self.db.prepare_cached(sql)?.execute(params![path.path, no, path.writes]).map(drop)
+        let (directory, name) = split(&path.path);
+        let directory = self.kept_once(DIRECTORY, directory)?;
+        let name = self.kept_once(NAME, name)?;
+        let sql = "INSERT INTO touched (no, directory, name, writes) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (no, directory, name) DO UPDATE SET writes = max(writes, ?4)";
+        self.db.prepare_cached(sql)?.execute(params![no, directory, name, path.writes]).map(drop)
+    }
+
+    /// The number of a text, which is kept once however often it comes.
+    fn kept_once(&self, [find, insert]: [&str; 2], text: &str) -> Result<i64> {
+        match self.db.prepare_cached(find)?.query_row([text], |row| row.get(0)).optional()? {
+            Some(id) => Ok(id),
+            None => self.db.prepare_cached(insert)?.insert([text]),
+        }
+    }
+
+    /// A call began then: its span holds that time.
+    fn began(&self, no: i64, at: Instant) -> Result<()> {
+        let sql = "INSERT INTO spans (block, earliest, latest) VALUES (?1 >> 10, ?2, ?2)
+            ON CONFLICT (block) DO UPDATE SET earliest = min(earliest, ?2), latest = max(latest, ?2)
+            WHERE ?2 NOT BETWEEN earliest AND latest";
+        self.db.prepare_cached(sql)?.execute(params![no, at.0]).map(drop)
     }
 
     /// A finished call stays as it is; one that never ran says nothing of an earlier run that was cut off.
@@ -178,7 +203,9 @@ impl Pen<'_> {
             code(CallState::Refused),
             outcome.at.0
         ])?;
-        Ok(self.db.last_insert_rowid())
+        let no = self.db.last_insert_rowid();
+        self.began(no, outcome.at)?;
+        Ok(no)
     }
 
     fn event(&self, event: &EventRow) -> Result<()> {

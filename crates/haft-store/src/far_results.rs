@@ -81,6 +81,12 @@ impl SharedResults {
         Ok(count)
     }
 
+    /// The same on a thread of its own, once in a while. One machine of several does it at a time, or two do it twice.
+    fn prune_when_due(&self) {
+        let results = self.clone();
+        self.near.when_due(".pruned-shared", move || results.prune(SystemTime::now()).map(drop));
+    }
+
     fn send(&self, path: &Path) {
         let sent = (name_of_file(path), File::open(path));
         let (Some(name), Ok(file)) = sent else { return };
@@ -115,6 +121,7 @@ impl ResultStore for SharedResults {
         call: &CallId,
         blocks: Arc<Vec<Block>>,
     ) -> BoxFuture<'_, io::Result<PathBuf>> {
+        self.prune_when_due();
         let kept = self.near.keep(session, call, blocks);
         Box::pin(async move {
             let path = kept.await?;
@@ -124,6 +131,7 @@ impl ResultStore for SharedResults {
     }
 
     fn begin(&self, session: &SessionId, call: &CallId) -> io::Result<Kept> {
+        self.prune_when_due();
         let (path, text) = self.near.begin(session, call)?;
         let growing = Growing { text, path: path.clone(), results: self.clone() };
         Ok((path, Box::new(growing)))

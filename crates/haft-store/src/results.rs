@@ -118,16 +118,21 @@ impl Results {
 
     /// Forgets what is not kept any longer, on a thread of its own, if that is due. Nobody waits for it.
     pub fn prune_when_due(&self) {
-        let stamp = self.root.join(".pruned");
+        let results = self.clone();
+        self.when_due(".pruned", move || results.prune(SystemTime::now()).map(drop));
+    }
+
+    /// Does something on a thread of its own, if it was not done lately. The stamp is the file that says so.
+    pub(crate) fn when_due(&self, stamp: &str, work: impl FnOnce() -> io::Result<()> + Send + 'static) {
+        let stamp = self.root.join(stamp);
         let age =
             fs::metadata(&stamp).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age < EVERY) || !self.root.exists() {
             return;
         }
-        let results = self.clone();
         // A thread that cannot be had, or is cut off, leaves it for the next time.
         let _ = thread::Builder::new().name("haft-prune".to_owned()).spawn(move || {
-            if results.prune(SystemTime::now()).is_ok() {
+            if work().is_ok() {
                 let _ = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(stamp);
             }
         });

@@ -2,9 +2,10 @@
 
 mod table; //  many calls
 mod show; //   one call
+mod diff; //   what it changed in files
 mod when; //   times, as people write and read them
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_engine::session::CallState;
@@ -92,6 +93,9 @@ const USUAL: usize = 50;
 const LOOK: Duration = Duration::from_millis(250);
 /// So many are read at a time.
 const PAGE: usize = 1000;
+/// On a server that several write to, a call gets its number before the others can see it, and one with a larger number may be
+/// seen first. So many numbers are looked at again.
+const OVERLAP: i64 = 1000;
 
 fn states() -> impl TypedValueParser<Value = CallState> {
     PossibleValuesParser::new(["open", "finished", "refused", "cut_off"]).map(|name| match name.as_str() {
@@ -166,17 +170,20 @@ impl Log<'_> {
     }
 
     async fn follow(&self, which: &Which) -> anyhow::Result<Exit> {
-        let mut filter = CallFilter { most: which.limit.unwrap_or(10), ..self.filter(which)? };
-        let mut latest = self.book().calls(filter.clone()).await?;
+        let filter = self.filter(which)?;
+        let mut latest =
+            self.book().calls(CallFilter { most: which.limit.unwrap_or(10), ..filter.clone() }).await?;
         latest.reverse();
+        let overlap = if self.store.shared_book().is_some() { OVERLAP } else { 0 };
+        let mut following = Following::after(latest.last().map_or(0, |call| call.no.0), overlap);
+        // What was there before is not news.
+        following.news(self.book(), &filter).await?;
         let mut out = Out::stdout();
         if !self.options.json {
             out.text(&table::heading(&self.page))?;
         }
-        (filter.after, filter.most) = (Some(CallNo(0)), PAGE);
         loop {
             for call in &latest {
-                filter.after = filter.after.max(Some(call.no));
                 match self.options.json {
                     true => out.json(call)?,
                     false => out.text(&table::line(call, &self.page))?,
@@ -190,20 +197,31 @@ impl Log<'_> {
                 () = tokio::time::sleep(LOOK) => {}
                 _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
             }
-            latest = self.book().calls(filter.clone()).await?;
+            latest = following.news(self.book(), &filter).await?;
         }
     }
 
     async fn show(&self, wanted: &str) -> anyhow::Result<Exit> {
         let call = self.find(wanted).await?;
-        let whole = self.whole(&call).await?;
+        let mut whole = self.whole(&call).await?;
+        let diff = self.diff(whole["events"].clone()).await;
         let mut out = Out::stdout();
         match self.options.json {
-            true => out.json(&whole)?,
-            false => out.lines(&show::one(&call, &whole, &self.page.clock))?,
+            true => {
+                whole["diff"] = diff.into();
+                out.json(&whole)?;
+            }
+            false => out.lines(&show::one(&call, &whole, &diff, &self.page.clock))?,
         }
         out.flush()?;
         Ok(Exit::Done)
+    }
+
+    /// What the call changed in files, as far as both sides are kept.
+    async fn diff(&self, events: Value) -> String {
+        let Some(images) = self.store.images.clone() else { return String::new() };
+        let diff = tokio::task::spawn_blocking(move || diff::of(&events, &images)).await;
+        diff.unwrap_or_default()
     }
 
     /// By its number, or else by its id; of several with one id, the latest.
@@ -255,6 +273,39 @@ impl Log<'_> {
     }
 }
 
+/// Calls as they come, each once.
+struct Following {
+    latest: i64,
+    overlap: i64,
+    /// Those of the overlap that were seen.
+    seen: BTreeSet<i64>,
+}
+
+impl Following {
+    fn after(latest: i64, overlap: i64) -> Following {
+        Following { latest, overlap, seen: BTreeSet::new() }
+    }
+
+    /// What came since, in the order of its numbers.
+    async fn news(&mut self, book: &dyn Book, filter: &CallFilter) -> anyhow::Result<Vec<CallRow>> {
+        let mut news = Vec::new();
+        let mut after = self.latest.saturating_sub(self.overlap);
+        loop {
+            let filter = CallFilter { after: Some(CallNo(after)), most: PAGE, ..filter.clone() };
+            let page = book.calls(filter).await?;
+            let is_last = page.len() < PAGE;
+            after = page.last().map_or(after, |call| call.no.0);
+            news.extend(page.into_iter().filter(|call| self.seen.insert(call.no.0)));
+            if is_last {
+                break;
+            }
+        }
+        self.latest = self.latest.max(after);
+        self.seen = self.seen.split_off(&self.latest.saturating_sub(self.overlap));
+        Ok(news)
+    }
+}
+
 /// Paths are recorded from the root.
 fn absolute(path: &str, cwd: Option<&Path>) -> anyhow::Result<String> {
     if path.starts_with('/') || path.starts_with('*') {
@@ -266,4 +317,39 @@ fn absolute(path: &str, cwd: Option<&Path>) -> anyhow::Result<String> {
     };
     let here = here.map_err(|err| usage(format!("the current directory: {err}")))?;
     Ok(haft_tool::shown(&here.join(path.trim_start_matches("./"))).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_engine::session::{CallKey, Digest};
+    use haft_store::{Durability, Entry, MemoryBook, Outcome};
+
+    use super::*;
+
+    async fn made(book: &MemoryBook, id: &str) {
+        let key = CallKey { session: "s".into(), call: id.into(), digest: Digest([0; 16]), nth: 0 };
+        let at = haft_store::Instant(0);
+        let (tool, result) = ("Read".to_owned(), "{}".to_owned());
+        let outcome = Outcome { key, turn: 1, at, tool, ran: true, duration_us: 1, fault: None, result };
+        book.append(vec![Entry::Finished(Box::new(outcome))], Durability::Process).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_seen_late_is_told_all_the_same_and_none_is_told_twice() {
+        let book = MemoryBook::default();
+        let all = CallFilter::default();
+        for id in ["a", "b", "c"] {
+            made(&book, id).await;
+        }
+        // As if the first two had not been there yet when the third was seen.
+        let mut following = Following::after(3, 10);
+        let ids = |news: Vec<CallRow>| news.iter().map(|call| call.call.to_string()).collect::<Vec<_>>();
+        following.seen.insert(3);
+        assert_eq!(ids(following.news(&book, &all).await.unwrap()), ["a", "b"]);
+        assert_eq!(ids(following.news(&book, &all).await.unwrap()), [""; 0]);
+        made(&book, "d").await;
+        assert_eq!(ids(following.news(&book, &all).await.unwrap()), ["d"]);
+        let mut here = Following::after(4, 0);
+        assert_eq!(ids(here.news(&book, &all).await.unwrap()), [""; 0], "in a file, numbers are the order");
+    }
 }

@@ -15,8 +15,10 @@ use crate::draw::plain;
 
 /// So much of an input or a result is shown; `--json` has the whole.
 const MOST: usize = 4000;
+/// So much of a diff.
+const MOST_DIFF: usize = 20_000;
 
-pub(super) fn one(call: &CallRow, whole: &Value, clock: &Clock) -> String {
+pub(super) fn one(call: &CallRow, whole: &Value, diff: &str, clock: &Clock) -> String {
     let mut lines = vec![
         format!("call {}  {}", call.no.0, call.description),
         format!("  id         {}  (session {}, turn {})", call.call, call.session, call.turn),
@@ -40,6 +42,9 @@ pub(super) fn one(call: &CallRow, whole: &Value, clock: &Clock) -> String {
     if !others.is_empty() {
         lines.push(section("events", &indented(&others.join("\n"))));
     }
+    if !diff.is_empty() {
+        lines.push(section("diff", &cut(diff, MOST_DIFF, "`haft undo CALL --preview` has the whole")));
+    }
     if let Some(blocks) = whole["result"]["blocks"].as_array() {
         let texts: Vec<String> = blocks.iter().map(block).collect();
         lines.push(section("result", &indented(&texts.join("\n"))));
@@ -58,14 +63,17 @@ fn section(name: &str, text: &str) -> String {
 }
 
 fn indented(text: &str) -> String {
-    let end = text.floor_char_boundary(MOST);
-    let cut = if end < text.len() {
-        format!("\n[… {} bytes hidden; --json has them]", text.len() - end)
-    } else {
-        String::new()
-    };
-    let shown = format!("{}{cut}", &text[..end]);
+    let shown = cut(text, MOST, "--json has them");
     shown.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// As much of a text as is shown, and where the rest is.
+fn cut(text: &str, most: usize, rest: &str) -> String {
+    let end = text.floor_char_boundary(most);
+    if end == text.len() {
+        return text.trim_end().to_owned();
+    }
+    format!("{}\n[… {} bytes hidden; {rest}]", &text[..end], text.len() - end)
 }
 
 fn pretty(value: &Value) -> String {
@@ -109,7 +117,7 @@ fn event(event: &Value) -> String {
     if body.is_null() { kind.to_owned() } else { format!("{kind:<10} {body}") }
 }
 
-/// What was changed, a line for each file. `haft undo CALL --preview` has the diff.
+/// What was changed, a line for each file.
 fn images(changed: &Changed) -> String {
     let line = |image: &Image| {
         let (path, before, after) = (image.path(), image.before.describe(), image.after.describe());
@@ -158,7 +166,7 @@ mod tests {
             ],
             "result": { "blocks": [{ "type": "text", "text": "created\u{1b}[2J\n" }, { "type": "image" }] },
         });
-        insta::assert_snapshot!(one(&call(7, "Write", CallState::Finished), &whole, &noon()), @r#"
+        insta::assert_snapshot!(one(&call(7, "Write", CallState::Finished), &whole, "-1\n+2\n", &noon()), @r#"
         call 7  Write src/main.rs, which is a file with a name that is rather long
           id         toolu_7  (session work, turn 1)
           tool       Write
@@ -184,6 +192,10 @@ mod tests {
         events
           approval   {"by":"person","said":"once"}
           recalled
+
+        diff
+        -1
+        +2
 
         result
           created\u{1b}[2J

@@ -1,7 +1,8 @@
 //! The journal under the same treatment: is what was said to have happened recorded, and does nothing happen twice?
 //!
-//! A turn of edits, commands and large results is killed at random, then sent again and left alone. Every command adds a
-//! line of its own to a file, so that a side effect that happens twice is seen.
+//! A turn of edits, commands, large results and calls of a server is killed at random, then sent again and left alone. Every
+//! command adds a line of its own to a file, and every call of the server to the server's book, so that a side effect that
+//! happens twice is seen.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,10 @@ use super::undo::{Tree, there_and_back, tree};
 use crate::haft::Haft;
 
 const SESSION: &str = "journal";
-const OPTIONS: [&str; 6] = ["--session", SESSION, "--allow", "Edit(**)", "--allow", "Bash"];
+const OPTIONS: [&str; 8] =
+    ["--session", SESSION, "--allow", "Edit(**)", "--allow", "Bash", "--allow", "mcp__kept"];
+/// The server, which is the one of `soak`.
+const SERVER: &str = "kept";
 /// Where commands leave their lines.
 const LINES: &str = "lines.txt";
 /// So many of each kind of call are in a turn.
@@ -54,6 +58,8 @@ pub(super) struct Field {
     workspace: PathBuf,
     message: PathBuf,
     state: PathBuf,
+    /// Where the server has its book: nowhere that is taken back.
+    servers: PathBuf,
     whole: Duration,
     round: u32,
     /// What was there before the session, and must be there when all of it is taken back.
@@ -68,12 +74,14 @@ impl Field {
             workspace: root.join("journal-ws"),
             message: root.join("journal-message.json"),
             state: home.join(".local/state/haft"),
+            servers: root.join("journal-servers"),
             whole: Duration::ZERO,
             round: 0,
             first: Tree::new(),
         };
         fs::create_dir_all(field.workspace.join(".git"))?;
         fs::write(field.workspace.join(LINES), "")?;
+        field.name_server(&home)?;
         field.first = tree(&field.workspace)?;
         let start = Instant::now();
         let results = field.send()?;
@@ -82,6 +90,17 @@ impl Field {
         let problems = field.effects(&results)?;
         ensure!(problems.is_empty(), "an ordinary turn does not do what it should: {problems:?}");
         Ok(field)
+    }
+
+    /// In the user's settings: nobody has to trust the workspace for it.
+    fn name_server(&self, home: &Path) -> Result<()> {
+        for folder in ["books", "alive"] {
+            fs::create_dir_all(self.servers.join(folder))?;
+        }
+        let (this, args) = (std::env::current_exe()?, json!(["soak-server", SERVER, self.servers]));
+        let settings = format!("[mcp.servers.{SERVER}]\ncommand = {}\nargs = {args}\n", json!(this));
+        fs::create_dir_all(home.join(".config/haft"))?;
+        Ok(fs::write(home.join(".config/haft/haft.toml"), settings)?)
     }
 
     /// Kills a turn, sends it again, and says what is wrong afterwards.
@@ -159,7 +178,7 @@ impl Field {
         Ok(self.haft.command(&self.workspace, &[&["turn", "--stream", &*message], &OPTIONS[..]].concat()))
     }
 
-    /// Commands that add a line, files that are made, large results, and looks in between.
+    /// Commands that add a line, files that are made, large results, tokens for the server, and looks in between.
     fn calls(&self) -> Value {
         let round = self.round;
         let one = |n: usize| {
@@ -173,6 +192,11 @@ impl Field {
                     "Bash",
                     json!({ "command": format!("echo spill-{round}-{n} >> {LINES}; seq 1 30000") }),
                 ),
+                (
+                    format!("mcp-{round}-{n}"),
+                    "mcp__kept__keep",
+                    json!({ "token": format!("mcp-{round}-{n}") }),
+                ),
                 (format!("read-{round}-{n}"), "Read", json!({ "file_path": LINES, "limit": 1 })),
             ]
         };
@@ -182,10 +206,11 @@ impl Field {
 
     /// Every call that is not in doubt happened once; one that is, at most once.
     fn effects(&self, results: &BTreeMap<String, Outcome>) -> Result<Vec<String>> {
-        let text = fs::read_to_string(self.workspace.join(LINES))?;
+        let mut text = fs::read_to_string(self.workspace.join(LINES))?;
+        text.push_str(&fs::read_to_string(self.servers.join("books").join(SERVER)).unwrap_or_default());
         let mut problems = Vec::new();
         for n in 0..EACH {
-            for kind in ["bash", "spill"] {
+            for kind in ["bash", "spill", "mcp"] {
                 let id = format!("{kind}-{}-{n}", self.round);
                 let count = text.lines().filter(|line| *line == id).count();
                 problems.extend(wrong(&id, count, results.get(&id)));

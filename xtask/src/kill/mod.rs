@@ -2,8 +2,8 @@
 //!
 //! Round after round, a turn of writes, edits and patches is killed at random. Right after it every file must hold one
 //! of the texts that it was to hold. After the next start, which cleans up, there must be no other file besides, and
-//! the files of a patch must be of one mind. Beside each round goes one of the journal's: what it recorded, and whether anything
-//! happens twice when the turn is sent again.
+//! the files of a patch must be of one mind. Beside each round goes one of the journal's, with commands and calls of a server: what
+//! it recorded, and whether anything happens twice when the turn is sent again.
 
 mod script; //  what a turn changes, and what each file may hold
 mod journal; // what is recorded of it, and what happens when it is sent again

@@ -16,6 +16,8 @@ pub use haft_mcp as mcp;
 pub use haft_model as model;
 #[cfg(feature = "otel")]
 pub use haft_otel as otel;
+#[cfg(feature = "store")]
+pub use haft_store as store;
 pub use haft_tool as tool;
 #[cfg(feature = "tools")]
 pub use haft_tools as tools;

@@ -181,7 +181,8 @@ fn a_place_that_is_missing_is_said() {
     }
 }
 
-/// Runs a script where anybody may mount something; `None` where nobody may.
+/// Runs a script where anybody may mount something. Where nobody may, that is printed, and the test has nothing to do.
+#[expect(clippy::print_stderr, reason = "whoever reads a test's output learns what was not tested")]
 fn with_mounts(place: &Place, script: &str) -> Option<Ran> {
     let command = place.command(&[]);
     let environment: Vec<_> =
@@ -194,8 +195,18 @@ fn with_mounts(place: &Place, script: &str) -> Option<Ran> {
         .env_clear()
         .envs(environment);
     unshare.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HAFT", env!("CARGO_BIN_EXE_haft"));
-    let ran = Ran::of(&unshare.output().ok()?);
-    (ran.code != 77 && !ran.err.contains("unshare")).then_some(ran)
+    let why = match unshare.output() {
+        Ok(output) => {
+            let ran = Ran::of(&output);
+            if ran.code != 77 && !ran.err.contains("unshare") {
+                return Some(ran);
+            }
+            ran.err
+        }
+        Err(err) => err.to_string(),
+    };
+    eprintln!("skipped: nothing can be mounted here: {}", why.trim());
+    None
 }
 
 /// How many lines of JSON are in it.

@@ -4,7 +4,7 @@
 //! nobody watches it, nobody is asked and the call is denied. One question at a time, in the order they came; one that is
 //! withdrawn goes at once, and what was typed for it is no answer to another.
 
-use std::{env, path::PathBuf, time::Duration};
+use std::{env, time::Duration};
 
 use haft_engine::policy::{Answer, Asker, CallFacts, Given, Inquiry, Question};
 use haft_tool::{BoxFuture, View};
@@ -31,14 +31,14 @@ pub(crate) struct Terminal {
     /// How many questions there are, the open one included.
     questions: watch::Sender<usize>,
     /// Where rules are kept.
-    kept_in: Option<PathBuf>,
+    kept_in: Option<String>,
 }
 
 /// Calls of one turn ask within this; then the first question knows of the others.
 const GATHER: Duration = Duration::from_millis(20);
 
 impl Terminal {
-    pub(crate) fn new(kept_in: Option<PathBuf>) -> Terminal {
+    pub(crate) fn new(kept_in: Option<String>) -> Terminal {
         Terminal { turn: Mutex::default(), questions: watch::Sender::new(0), kept_in }
     }
 
@@ -96,7 +96,7 @@ struct Open {
 
 impl Open {
     async fn show(question: &Question<'_>, terminal: &Terminal) -> std::io::Result<Open> {
-        let shown = Shown::of(question, terminal.kept_in.as_ref());
+        let shown = Shown::of(question, terminal.kept_in.as_deref());
         let (tty, questions) = (Tty::open()?, terminal.questions.subscribe());
         // What was typed before the question is no answer to it.
         tty.forget_typed();
@@ -156,7 +156,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(question: &Question<'_>, kept_in: Option<&PathBuf>) -> Shown {
+    fn of(question: &Question<'_>, kept_in: Option<&str>) -> Shown {
         let drawn = preview(question);
         let cut = cut(&drawn);
         let is_cut = cut.is_some();
@@ -177,7 +177,7 @@ impl Shown {
 
 /// Who wants to do what, and why that is asked. All of it may come from a model or a file: nothing in it may move the cursor
 /// or look like a line of ours.
-fn head(question: &Question<'_>, kept_in: Option<&PathBuf>) -> String {
+fn head(question: &Question<'_>, kept_in: Option<&str>) -> String {
     let CallFacts { tool, effects, decision, .. } = question.call;
     let mut lines =
         vec![format!("{}: {}", plain_line(tool.to_owned()), plain_line(question.description.to_owned()))];
@@ -189,11 +189,8 @@ fn head(question: &Question<'_>, kept_in: Option<&PathBuf>) -> String {
         let reason = decision.trace.rule_reason().map_or_else(String::new, |reason| format!(": {reason}"));
         say("rule", format!("{rule} ({origin}{layer}){reason}"));
     }
-    if let (Some(rules), Some(path)) = (question.always, kept_in) {
-        say(
-            "always",
-            format!("allows {} in every workspace; written to {}", rules.join(" and "), path.display()),
-        );
+    if let (Some(rules), Some(place)) = (question.always, kept_in) {
+        say("always", format!("allows {} in every workspace; written to {place}", rules.join(" and ")));
     }
     lines.join("\n") + "\n"
 }

@@ -17,10 +17,11 @@ use haft_store::{
     results::Results,
 };
 use haft_tool::{Block, BoxFuture, CallId, SessionId};
+use serde_json::Value;
 
 #[cfg(feature = "objects")]
 use crate::out::complain;
-use crate::{exit::usage, settings::Settings, watch};
+use crate::{exit::usage, place, settings::Settings, watch};
 
 /// Where an address is that is in no file.
 const ADDRESS: &str = "HAFT_STORE_URL";
@@ -94,6 +95,60 @@ pub(crate) fn remember(book: &Arc<dyn Book>, id: &str, memory: &Memory) -> anyho
         Err(haft_store::BookError::Locked(format!("the session {key}")))
     })?;
     kept.context("the session cannot be kept")
+}
+
+/// One document of a book that several machines share.
+#[derive(Clone)]
+pub(crate) struct Leaf {
+    book: Arc<dyn Book>,
+    space: &'static str,
+    key: String,
+}
+
+/// So often a document is read anew because somebody else was faster.
+const TRIES: u32 = 100;
+
+impl Leaf {
+    /// The tools of servers that this user has pinned.
+    pub(crate) fn pins(book: &Arc<dyn Book>) -> Leaf {
+        Leaf { book: book.clone(), space: "pins", key: place::user() }
+    }
+
+    /// The rules that this user always wants.
+    pub(crate) fn rules(book: &Arc<dyn Book>) -> Leaf {
+        Leaf { book: book.clone(), space: "rules", key: place::user() }
+    }
+
+    /// What is written there.
+    pub(crate) fn read(&self) -> io::Result<Option<Value>> {
+        Ok(self.look()?.1)
+    }
+
+    fn look(&self) -> io::Result<(u64, Option<Value>)> {
+        let found = aside(async { self.book.document(self.space, &self.key).await });
+        let found = found.map_err(io::Error::other)??;
+        Ok(found.map_or((0, None), |found| (found.version, Some(found.body))))
+    }
+
+    /// Puts something else there, made of what is there now: nobody else's change is lost. Where it is the same, nothing is
+    /// written. The server is waited for.
+    pub(crate) fn change<T>(
+        &self,
+        mut change: impl FnMut(Option<&Value>) -> io::Result<(Value, T)>,
+    ) -> io::Result<T> {
+        for _ in 0..TRIES {
+            let (version, before) = self.look()?;
+            let (after, outcome) = change(before.as_ref())?;
+            if before.as_ref() == Some(&after) {
+                return Ok(outcome);
+            }
+            let put = aside(async { self.book.put(self.space, &self.key, version, Some(after)).await });
+            if put.map_err(io::Error::other)??.is_some() {
+                return Ok(outcome);
+            }
+        }
+        Err(io::Error::other(format!("others change the {} of {} all the time", self.space, self.key)))
+    }
 }
 
 /// Waits for work on a thread of its own: whoever calls may be on one that must not wait.

@@ -1,4 +1,5 @@
-//! Rules that a person always wants: added to their settings file, in one step, with everything else in it as it was.
+//! Rules that a person always wants: added to their settings file, in one step, with everything else in it as it was; or, where
+//! several machines share a store, to a document there.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -12,9 +13,12 @@ use std::{
 use haft_engine::policy::{Origin, RuleKeeper, Written};
 use haft_tool::BoxFuture;
 use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
 use toml_edit::{Array, Document, DocumentMut, Item, TableLike, Value, table, value};
+
+use crate::far::Leaf;
 
 /// The settings file in which the rules of *always* are kept.
 #[derive(Debug, Clone)]
@@ -24,6 +28,42 @@ impl RuleKeeper for SettingsFile {
     fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
         let (path, rules) = (self.0.clone(), rules.to_vec());
         Box::pin(async move { spawn_blocking(move || keep(&path, &rules)).await.map_err(io::Error::other)? })
+    }
+}
+
+/// The document in which they are kept where several machines share a store.
+#[derive(Clone)]
+pub(crate) struct SharedRules(pub(crate) Leaf);
+
+/// What is written there.
+#[derive(Default, Serialize, Deserialize)]
+struct Shared {
+    allow: Vec<String>,
+}
+
+impl SharedRules {
+    /// Those that were kept so far, on whichever machine. The server is waited for.
+    pub(crate) fn rules(&self) -> io::Result<Vec<Written>> {
+        let there: Option<Shared> = self.0.read()?.map(serde_json::from_value).transpose()?;
+        Ok(Written::all(&there.unwrap_or_default().allow, Origin::Store))
+    }
+}
+
+impl RuleKeeper for SharedRules {
+    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+        let (document, rules) = (self.0.clone(), rules.to_vec());
+        let keep = move || {
+            document.change(|there| {
+                let mut shared = there.map_or_else(|| Ok(Shared::default()), Shared::deserialize)?;
+                for rule in &rules {
+                    if !shared.allow.contains(rule) {
+                        shared.allow.push(rule.clone());
+                    }
+                }
+                Ok((serde_json::to_value(shared)?, Written::all(&rules, Origin::Store)))
+            })
+        };
+        Box::pin(async move { spawn_blocking(keep).await.map_err(io::Error::other)? })
     }
 }
 

@@ -1,6 +1,11 @@
 //! From options and settings to an engine and a session: what every command that knows tools needs.
 
-use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroUsize,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
@@ -18,8 +23,9 @@ use crate::{
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
-    far, hooks,
-    keep::SettingsFile,
+    far::{self, Leaf},
+    hooks,
+    keep::{SettingsFile, SharedRules},
     memory,
     out::{self, Talk},
     pins::FilePins,
@@ -51,6 +57,8 @@ pub(crate) struct Setup {
     confinement: Option<Level>,
     /// Where calls are recorded, if they are.
     store: Option<Store>,
+    /// Rules that are kept for all machines, read when a session first wants them.
+    kept: OnceLock<Vec<Written>>,
 }
 
 impl Setup {
@@ -75,11 +83,15 @@ impl Setup {
         if settings.managed_rules_only && !options.allow.is_empty() {
             talk.detail(|| "--allow does not count: the managed settings allow only their own".to_owned());
         }
-        let terminal = may_ask(&options).then(|| Arc::new(Terminal::new(place::user_settings())));
+        let store = store::wanted(&settings, &options)?;
+        let kept_in = match store.as_ref().filter(|store| store.shared_book().is_some()) {
+            Some(store) => Some(store.shown.clone()),
+            None => place::user_settings().map(|path| path.display().to_string()),
+        };
+        let terminal = may_ask(&options).then(|| Arc::new(Terminal::new(kept_in)));
         let servers = servers(&settings, terminal.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
-        let store = store::wanted(&settings, &options)?;
         let mut setup = Setup {
             options,
             place,
@@ -92,6 +104,7 @@ impl Setup {
             usage,
             confinement,
             store,
+            kept: OnceLock::new(),
         };
         if matches!(mode, Mode::Auto | Mode::Bypass) {
             setup.confinement = setup.try_sandbox();
@@ -144,7 +157,7 @@ impl Setup {
 
     fn engine_asking(&self, ask: impl FnOnce(EngineBuilder) -> EngineBuilder) -> anyhow::Result<Engine> {
         let builder = self.builder().results(self.results()?).ledger(place::state()?.join("changing"));
-        let builder = builder.pins(FilePins::open()?).classifier(self.classifier());
+        let builder = builder.pins(self.pins()?).classifier(self.classifier());
         let builder = self.telemetry.observe(builder, self.talk);
         let builder = match &self.store {
             Some(store) => store.add(builder),
@@ -161,10 +174,37 @@ impl Setup {
 
     fn keeping(&self, builder: EngineBuilder, kept_in: Option<PathBuf>) -> EngineBuilder {
         // What is kept there would not count where only the managed settings allow.
-        match kept_in.filter(|_| !self.settings.managed_rules_only) {
-            Some(path) => builder.rule_keeper(SettingsFile(path)),
-            None => builder,
+        match (self.shared_rules(), kept_in) {
+            _ if self.settings.managed_rules_only => builder,
+            (Some(shared), _) => builder.rule_keeper(shared),
+            (None, Some(path)) => builder.rule_keeper(SettingsFile(path)),
+            (None, None) => builder,
         }
+    }
+
+    /// Where rules are kept that hold on all machines.
+    fn shared_rules(&self) -> Option<SharedRules> {
+        self.shared_book().map(|book| SharedRules(Leaf::rules(book)))
+    }
+
+    /// What was always wanted, on whichever machine. Without it more is asked, and nothing else.
+    fn kept_rules(&self) -> Rules {
+        let Some(shared) = self.shared_rules().filter(|_| !self.settings.managed_rules_only) else {
+            return Rules::default();
+        };
+        let allow = self.kept.get_or_init(|| {
+            shared.rules().unwrap_or_else(|err| {
+                out::complain(&format!("{err}; rules that are kept for all machines do not count"));
+                Vec::new()
+            })
+        });
+        Rules { allow: allow.clone(), ..Rules::default() }
+    }
+
+    /// What tools of servers said when they were first permitted. Other machines are asked only where there are servers.
+    fn pins(&self) -> anyhow::Result<FilePins> {
+        let is_wanted = !self.servers.sources().is_empty();
+        FilePins::open(self.shared_book().filter(|_| is_wanted))
     }
 
     /// Who judges in mode auto.
@@ -176,7 +216,7 @@ impl Setup {
     pub(crate) fn idle_engine(&self) -> anyhow::Result<Engine> {
         let builder = self.builder();
         build(match self.results() {
-            Ok(results) => builder.results(results).pins(FilePins::open()?),
+            Ok(results) => builder.results(results).pins(self.pins()?),
             // Where there is no place for results and pins, there are none that could be read.
             Err(_) => builder,
         })
@@ -363,7 +403,12 @@ impl Setup {
             home: self.place.home.clone(),
             mode: self.mode,
             caller: self.caller(),
-            rules: self.settings.rules.clone().and(self.settings.admit(self.flag_rules())),
+            rules: self
+                .settings
+                .rules
+                .clone()
+                .and(self.kept_rules())
+                .and(self.settings.admit(self.flag_rules())),
             model: self.options.model.clone(),
             agent: self.options.agent.clone(),
             toolset: None,

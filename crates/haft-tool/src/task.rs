@@ -5,6 +5,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{BoxFuture, Fault};
 
 /// Something that goes on. Dropping it ends it.
@@ -39,7 +41,8 @@ impl dyn Task {
 }
 
 /// Whether a task goes on, and if not, how it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// It goes on.
     Running,

@@ -138,7 +138,7 @@ fn pool(place: &Place, servers: &Servers) -> anyhow::Result<Arc<Pool>> {
 }
 
 fn pins(findings: &mut Vec<Finding>) {
-    let all = match FilePins::open() {
+    let all = match FilePins::open(None) {
         Ok(pins) => pins.all(),
         Err(err) => return findings.push(Finding::error("pins", err)),
     };

@@ -9,6 +9,8 @@ use crate::{
     kept,
     out::Out,
     pins::{ByName, FilePins, Pin},
+    settings::Settings,
+    store,
     trust::{revealed_line, unified},
 };
 
@@ -39,7 +41,8 @@ Examples:
   haft pin --accept mcp__github__create_issue";
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
-    let pins = FilePins::open()?;
+    let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
+    let pins = FilePins::open(store.shared_book())?;
     let said = match args {
         Args { accept: Some(name), .. } => accept(&pins, Some(name))?,
         Args { all: true, .. } => accept(&pins, None)?,

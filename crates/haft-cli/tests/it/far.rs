@@ -13,7 +13,12 @@ use std::{
 use haft_testkit::{Objects, Postgres};
 use serde_json::{Value, json};
 
-use crate::kit::{Place, Ran};
+use crate::{
+    kit::{Place, Ran},
+    pty::Person,
+};
+
+const PROMPT: &str = "or `n` and a reason: ";
 
 /// How many processes, and how many calls.
 fn size() -> (usize, usize) {
@@ -226,6 +231,90 @@ fn what_a_session_has_read_on_one_machine_it_may_change_on_another() {
     call("here", "Read", json!({ "file_path": "a.txt" })).expect(0, "");
     call("there", "Edit", edit).expect(0, "");
     assert_eq!(place.files.text("project/a.txt"), "two\n");
+}
+
+/// A machine that records on this server.
+fn machine(files: &str, address: &str) -> Place {
+    let place = Place::new(files);
+    let settings = format!("[store]\njournal = {address:?}\n");
+    place.files.write("config/haft/haft.toml", settings.as_bytes());
+    place
+}
+
+#[test]
+fn what_a_person_always_wants_holds_on_every_machine() {
+    let Some(server) = Postgres::shared() else { return };
+    let address = server.database();
+    let (here, there) = (machine("", &address), machine("", &address));
+    let input = json!({ "command": "touch made" }).to_string();
+    let verdict = || there.haft(&["explain", "Bash", &input, "--json"]).expect(0, "").json();
+    assert_eq!(verdict()["verdict"], "ask");
+    let mut person = Person::at(&here, &["call", "Bash", &input], "");
+    let shown = person.sees(PROMPT);
+    assert!(shown.contains("in every workspace; written to PostgreSQL (test"), "{shown}");
+    person.types("a\n");
+    assert_eq!(person.ends().code, 0);
+    let told = verdict();
+    assert_eq!(
+        (&told["verdict"], &told["trace"]["rule"]["origin"]),
+        (&json!("allow"), &json!("the shared store")),
+        "{told}"
+    );
+    let settings = here.files.text("config/haft/haft.toml");
+    assert!(!settings.contains("touch"), "it is kept in one place: {settings}");
+}
+
+#[test]
+fn what_a_person_granted_a_session_holds_where_the_session_goes_on() {
+    let Some(server) = Postgres::shared() else { return };
+    let place = machine("", &server.database());
+    let words = ["call", "Bash", r#"{"command":"echo x >> made"}"#, "--session", "shared"];
+    let call = |session: &str| {
+        let mut command = place.command(&[&words[..4], &[session]].concat());
+        Ran::of(&command.env("XDG_STATE_HOME", place.path("there")).output().unwrap())
+    };
+    assert_eq!(call("shared").code, 3, "nobody is there to be asked");
+    let mut person = Person::at(&place, &words, "");
+    person.sees(PROMPT);
+    person.types("s\n");
+    assert_eq!(person.ends().code, 0);
+    call("shared").expect(0, "");
+    assert_eq!(call("another").code, 3, "it was granted to one session");
+    assert_eq!(place.files.text("project/made"), "x\nx\n");
+}
+
+#[test]
+fn what_one_machine_pins_or_accepts_the_others_know() {
+    let Some(server) = Postgres::shared() else { return };
+    let address = server.database();
+    let saying = |words: &str| json!({ "name": "mcp__notes__add", "title": "add", "description": words, "input": {}, "output": null, "annotations": {} });
+    let pins = json!({ "form": 1, "tools": { "notes": { "add": {
+        "since": 1_700_000_000, "accepted": saying("Adds."), "offered": saying("Adds!") } } } });
+    let here = machine(&format!("-- state/haft/pins.json\n{pins}\n"), &address);
+    let there = machine("", &address);
+    let state = |place: &Place| {
+        let told = place.haft(&["pin", "--json"]).expect(0, "").json();
+        told[0]["state"].as_str().map(str::to_owned)
+    };
+    assert_eq!(state(&there), None);
+    assert_eq!(state(&here).as_deref(), Some("quarantined"));
+    assert_eq!(state(&there).as_deref(), Some("quarantined"), "the first that are there become everybody's");
+    there.haft(&["pin", "--accept", "mcp__notes__add"]).expect(0, "");
+    assert_eq!(state(&here).as_deref(), Some("pinned"));
+    there.haft(&["pin", "--remove", "mcp__notes__add"]).expect(0, "");
+    assert_eq!(state(&here), None);
+}
+
+#[test]
+fn pins_hold_when_the_server_is_away() {
+    let pins = json!({ "form": 1, "tools": { "notes": { "add": { "since": 1_700_000_000, "accepted": {
+        "name": "mcp__notes__add", "title": "", "description": "", "input": {}, "output": null, "annotations": {} } } } } });
+    let away = "postgres://nobody@127.0.0.1:1/haft";
+    let place = machine(&format!("-- state/haft/pins.json\n{pins}\n"), away);
+    let ran = place.haft(&["pin", "--json"]).expect(0, "pins are those that were last seen here");
+    assert_eq!(ran.json()[0]["state"], "pinned");
+    let ran = place.haft(&["pin", "--remove", "mcp__notes__add"]);
+    assert!(ran.code != 0 && ran.err.contains("does not answer"), "{ran:?}");
 }
 
 #[test]

@@ -194,6 +194,8 @@ pub enum Origin {
         /// The line, from 1.
         line: u32,
     },
+    /// By a person, for all machines that share a store.
+    Store,
     /// By the program that embeds haft, or a person, for this session.
     Session,
     /// By haft itself: what it has kept for a session may be read there.
@@ -205,6 +207,7 @@ impl fmt::Display for Origin {
         match self {
             Origin::Flag => f.write_str("command line"),
             Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Store => f.write_str("the shared store"),
             Origin::Session => f.write_str("this session"),
             Origin::Haft => f.write_str("haft itself"),
         }

@@ -13,6 +13,8 @@ use haft_tool::{Sight, shown, unshown};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::tasks::TaskFacts;
+
 /// What lasts of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -25,6 +27,12 @@ pub struct Memory {
     pub values: Map<String, Value>,
     /// What was seen of files, by their real path as it is shown.
     pub seen: BTreeMap<String, Sight>,
+    /// What a person has granted for the session: hashes that only the session can compare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<String>,
+    /// What went on after the calls that began it. None of it outlives the process that ran it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskFacts>,
 }
 
 /// What the session has seen of files: what the model believes is in them.

@@ -185,6 +185,7 @@ impl Session {
             Some(usage) => engine.pools().usage(Arc::clone(usage)),
             None => engine.pools(),
         };
+        let grants = Grants::recall(&workspace, options.memory.granted);
         let state = State {
             mode: options.mode,
             base: Arc::new(PathBase { cwd, home: options.home.clone() }),
@@ -200,14 +201,14 @@ impl Session {
             home: options.home,
             caller: options.caller,
             rules,
-            grants: Grants::default(),
+            grants,
             judgements: Record::default(),
             known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },
             counts_anew: AtomicBool::new(false),
             toolset,
             failures: Failures::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
-            tasks: Arc::default(),
+            tasks: Arc::new(TaskList::recall(options.memory.tasks)),
             pools: Mutex::new(pools),
             usage: options.usage,
             state: Mutex::new(state),
@@ -452,6 +453,8 @@ impl Session {
             loaded: state.loaded.clone(),
             values: state.values.clone(),
             seen: self.0.seen.memory(),
+            granted: self.0.grants.memory(),
+            tasks: self.0.tasks.memory(self.redactor()),
         }
     }
 

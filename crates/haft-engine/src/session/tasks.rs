@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use haft_tool::{Fault, Task, TaskState, Tasks};
+use haft_redact::Redactor;
+use haft_tool::{BoxFuture, Fault, Task, TaskNews, TaskState, Tasks};
+use serde::{Deserialize, Serialize};
 
 use crate::turn::{Event, Events};
 
@@ -22,6 +24,9 @@ const MOST_ENDED: usize = 64;
 
 /// How long all tasks together have to end with their session.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What all ids begin with.
+const PREFIX: &str = "task-";
 
 /// The tasks of one session.
 #[derive(Default)]
@@ -41,7 +46,7 @@ struct Entry {
 }
 
 /// What can be said of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFacts {
     /// By which id it is known.
     pub id: String,
@@ -52,6 +57,31 @@ pub struct TaskFacts {
 }
 
 impl TaskList {
+    /// The list of a session that goes on: what went on before has ended, and its ids are not given again.
+    pub(crate) fn recall(past: Vec<TaskFacts>) -> TaskList {
+        let number = |facts: &TaskFacts| facts.id.strip_prefix(PREFIX)?.parse().ok();
+        let count = past.iter().filter_map(number).max().unwrap_or(0);
+        let entry = |facts: TaskFacts| Entry { id: facts.id.clone(), task: Arc::new(Past(facts)), seen: 0 };
+        TaskList(Mutex::new(Listed { tasks: past.into_iter().map(entry).collect(), count }))
+    }
+
+    /// What is known of them, without secrets, to go on with later.
+    pub(crate) fn memory(&self, redactor: Option<&Arc<Redactor>>) -> Vec<TaskFacts> {
+        let hide = |text: String| match redactor {
+            Some(redactor) => redactor.redact(&text).text.into_owned(),
+            None => text,
+        };
+        let mut facts = self.facts();
+        facts.drain(..facts.len().saturating_sub(MOST_ENDED));
+        for TaskFacts { description, state, .. } in &mut facts {
+            *description = hide(std::mem::take(description));
+            if let TaskState::Done(text) | TaskState::Failed(text) = state {
+                *text = hide(std::mem::take(text));
+            }
+        }
+        facts
+    }
+
     pub(crate) fn facts(&self) -> Vec<TaskFacts> {
         let facts = |entry: &Entry| TaskFacts {
             id: entry.id.clone(),
@@ -96,7 +126,7 @@ impl Tasks for TaskList {
         }
         listed.forget_the_oldest();
         listed.count += 1;
-        let id = format!("task-{}", listed.count);
+        let id = format!("{PREFIX}{}", listed.count);
         listed.tasks.push(Entry { id: id.clone(), task, seen: 0 });
         Ok(id)
     }
@@ -154,6 +184,34 @@ impl Tasks for CallTasks {
     }
 }
 
+/// A task of an earlier run of the session. What it said is not there any more.
+struct Past(TaskFacts);
+
+impl Task for Past {
+    fn describe(&self) -> String {
+        self.0.description.clone()
+    }
+
+    fn state(&self) -> TaskState {
+        match &self.0.state {
+            TaskState::Running => {
+                TaskState::Failed("it ended with the run of haft that it was begun in".to_owned())
+            }
+            ended => ended.clone(),
+        }
+    }
+
+    fn since(&self, _: u64) -> TaskNews {
+        TaskNews::default()
+    }
+
+    fn changed(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn stop(&self) {}
+}
+
 impl Listed {
     fn entry(&mut self, id: &str) -> Option<&mut Entry> {
         self.tasks.iter_mut().find(|entry| entry.id == id)
@@ -170,7 +228,6 @@ impl Listed {
 
 #[cfg(test)]
 mod tests {
-    use haft_tool::{BoxFuture, TaskNews};
     use tokio::sync::watch;
 
     use super::*;
@@ -236,5 +293,22 @@ mod tests {
         let (one, two) = (list.add(task()).unwrap(), list.add(task()).unwrap());
         list.see(&one, 7);
         assert_eq!((list.seen(&one), list.seen(&two), list.seen("none")), (7, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_task_of_an_earlier_run_is_known_and_has_ended() {
+        let before = TaskList::default();
+        before.add(task()).unwrap();
+        let past = before.memory(None);
+        assert_eq!(past[0].state, TaskState::Running);
+        let now = TaskList::recall(past);
+        assert_eq!(now.add(task()).unwrap(), "task-2", "no id is given twice");
+        let found = now.find("task-1").unwrap();
+        found.ended().await;
+        let TaskState::Failed(why) = found.state() else { panic!("{:?}", found.state()) };
+        assert_eq!(
+            (found.describe().as_str(), why.as_str()),
+            ("pretends", "it ended with the run of haft that it was begun in")
+        );
     }
 }

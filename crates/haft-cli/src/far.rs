@@ -130,18 +130,18 @@ impl Leaf {
         Ok(found.map_or((0, None), |found| (found.version, Some(found.body))))
     }
 
-    /// Puts something else there, made of what is there now: nobody else's change is lost. Where it is the same, nothing is
-    /// written. The server is waited for.
+    /// Puts something else there, made of what is there now: nobody else's change is lost. Where it is the same, or nothing,
+    /// nothing is written. The server is waited for.
     pub(crate) fn change<T>(
         &self,
-        mut change: impl FnMut(Option<&Value>) -> io::Result<(Value, T)>,
+        mut change: impl FnMut(Option<&Value>) -> io::Result<(Option<Value>, T)>,
     ) -> io::Result<T> {
         for _ in 0..TRIES {
             let (version, before) = self.look()?;
             let (after, outcome) = change(before.as_ref())?;
-            if before.as_ref() == Some(&after) {
+            let Some(after) = after.filter(|after| before.as_ref() != Some(after)) else {
                 return Ok(outcome);
-            }
+            };
             let put = aside(async { self.book.put(self.space, &self.key, version, Some(after)).await });
             if put.map_err(io::Error::other)??.is_some() {
                 return Ok(outcome);

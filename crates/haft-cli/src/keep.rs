@@ -60,7 +60,7 @@ impl RuleKeeper for SharedRules {
                         shared.allow.push(rule.clone());
                     }
                 }
-                Ok((serde_json::to_value(shared)?, Written::all(&rules, Origin::Store)))
+                Ok((Some(serde_json::to_value(shared)?), Written::all(&rules, Origin::Store)))
             })
         };
         Box::pin(async move { spawn_blocking(keep).await.map_err(io::Error::other)? })

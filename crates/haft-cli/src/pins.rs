@@ -120,13 +120,14 @@ impl FilePins {
         let outcome = match &self.0.shared {
             None => change(&mut written.tools),
             Some(document) => document.change(|there| {
-                // Where nobody has pinned anything yet, those of this machine are the first.
+                // Where nobody has pinned anything yet, those of the first machine that has some become everybody's.
                 if let Some(there) = there {
                     written = Written::deserialize(there)?;
                     written.check()?;
                 }
                 let outcome = change(&mut written.tools);
-                Ok((serde_json::to_value(&written)?, outcome))
+                let is_news = there.is_some() || !written.tools.is_empty();
+                Ok((is_news.then(|| serde_json::to_value(&written)).transpose()?, outcome))
             })?,
         };
         let mut state = self.state();

@@ -45,17 +45,17 @@ fn a_preview_shows_the_change_and_does_nothing() {
 #[test]
 fn the_log_shows_what_a_call_changed() {
     let place = place();
-    turn(&place, "work", &[("2", "Bash", json!({ "command": "echo x > new; sed -i s/one/1/ a.txt" }))]);
+    turn(&place, "work", &[("shell", "Bash", json!({ "command": "echo x > new; sed -i s/one/1/ a.txt" }))]);
     let show = |id: &str| place.haft(&["log", "show", id]).expect(0, "").out;
     let written = "\ndiff\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
     let of_shell = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-one\n+1\n 2\n three\n";
-    assert!(show("1").contains(written), "{}", show("1"));
-    let shown = show("2");
+    assert!(show("2").contains(written), "{}", show("2"));
+    let shown = show("shell");
     assert!(
         shown.contains(of_shell) && shown.contains("--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n"),
         "{shown}"
     );
-    let told = place.haft(&["log", "show", "1", "--json"]).expect(0, "").json();
+    let told = place.haft(&["log", "show", "2", "--json"]).expect(0, "").json();
     assert!(told["diff"].as_str().unwrap().contains("-two\n+2\n"), "{told}");
     assert!(!show("r").contains("\ndiff\n"), "it changed nothing");
 }

@@ -6,11 +6,12 @@
 
 use std::{env, time::Duration};
 
-use haft_engine::policy::{Answer, Asker, CallFacts, Given, Inquiry, Question};
+use haft_engine::policy::{Answer, Asker, CallFacts, Choices, Choosing, Given, Inquiry, Question};
 use haft_tool::{BoxFuture, View};
 use tokio::sync::{Mutex, watch};
 
 use crate::{
+    choose,
     cli::Options,
     draw::{self, plain, plain_line},
     form,
@@ -62,6 +63,13 @@ impl Asker for Terminal {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
             form::fill(inquiry).await.unwrap_or(Given::NobodyThere)
+        })
+    }
+
+    fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            choose::choose(choices).await.unwrap_or(Choosing::NobodyThere)
         })
     }
 

@@ -13,6 +13,7 @@ mod place; //     where: directory, workspace, home, state
 mod secrets; //   what must not be shown
 mod kept; //      files of the state directory
 mod trust; //     whether what a workspace brings counts
+mod skills; //    the skills that count
 mod servers; //   the servers that are configured
 mod pins; //      what tools of servers said when they were first permitted
 mod usage; //     which tools were called in this workspace
@@ -23,6 +24,7 @@ mod setup; //     from all of these to an engine and a session
 mod model; //     which model is asked, and how
 mod transcript; // what was said in a session, kept
 mod ask; //       the person at the terminal: what is shown, what an answer is
+mod choose; //    what the model would have that person decide
 mod form; //      what a server wants to know of that person
 mod tty; //       that terminal
 mod keep; //      rules that a person always wants

@@ -73,6 +73,11 @@ pub(crate) fn user_settings() -> Option<PathBuf> {
     Some(base?.join("haft/haft.toml"))
 }
 
+/// Where the user keeps skills, whether there are any or not.
+pub(crate) fn user_skills() -> Option<PathBuf> {
+    Some(user_settings()?.parent()?.join("skills"))
+}
+
 /// What outlives a command.
 pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let base = variable("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));

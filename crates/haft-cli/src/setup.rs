@@ -33,6 +33,7 @@ use crate::{
     secrets::redactor,
     servers::{self, Servers},
     settings::{self, Document, Settings},
+    skills::Skills,
     store::{self, Store},
     telemetry::Telemetry,
     trust::{self, Brought},
@@ -47,6 +48,7 @@ pub(crate) struct Setup {
     pub(crate) talk: Talk,
     pub(crate) mode: Mode,
     settings: Settings,
+    skills: Skills,
     pub(crate) servers: Servers,
     pub(crate) telemetry: Telemetry,
     /// The person, if there is one: whoever asks them waits for their turn.
@@ -89,6 +91,7 @@ impl Setup {
             None => place::user_settings().map(|path| path.display().to_string()),
         };
         let terminal = may_ask(&options).then(|| Arc::new(Terminal::new(kept_in)));
+        let skills = Skills::find(counts.then_some(&brought), talk);
         let servers = servers(&settings, terminal.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
@@ -98,6 +101,7 @@ impl Setup {
             talk,
             mode,
             settings,
+            skills,
             servers,
             telemetry,
             terminal,
@@ -233,8 +237,9 @@ impl Setup {
             ..haft_tools::Options::default()
         };
         let builder = Engine::builder()
-            .kernel(haft_tools::ToolSearch)
+            .kernels(haft_tools::kernels())
             .tools(haft_tools::builtin_with(options))
+            .tools(haft_tools::skill(self.skills.sheets.iter().cloned()))
             .tools(self.servers.tools())
             .settings(|figures| self.apply_limits(figures))
             .settings(|figures| figures.sandbox = self.sandbox());
@@ -408,7 +413,8 @@ impl Setup {
                 .rules
                 .clone()
                 .and(self.kept_rules())
-                .and(self.settings.admit(self.flag_rules())),
+                .and(self.settings.admit(self.flag_rules()))
+                .and(self.skill_rules()),
             model: self.options.model.clone(),
             agent: self.options.agent.clone(),
             toolset: None,
@@ -424,6 +430,10 @@ impl Setup {
         let given = &self.options.role;
         let roles = if given.is_empty() { vec!["owner".to_owned()] } else { given.clone() };
         Caller { user: Some(place::user()), roles, channel: Some("cli".to_owned()) }
+    }
+
+    fn skill_rules(&self) -> Rules {
+        Rules { allow: self.skills.rules.clone(), ..Rules::default() }
     }
 
     fn flag_rules(&self) -> Rules {

@@ -324,6 +324,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Adds tools that see the runtime.
+    pub fn kernels(mut self, kernels: impl IntoIterator<Item = Arc<dyn Kernel>>) -> EngineBuilder {
+        self.kernel.extend(kernels);
+        self
+    }
+
     /// What may run unasked, and what never.
     pub fn rules(mut self, rules: Rules) -> EngineBuilder {
         self.rules = rules;

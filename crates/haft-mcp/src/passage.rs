@@ -4,8 +4,9 @@
 //! It travels beside the call and not through the engine: the engine knows no MCP. A call is driven by the task that asked for
 //! it, so a task-local value is the call's own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use haft_tool::CallId;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -43,6 +44,8 @@ struct Inner {
     meta: Map<String, Value>,
     answer: Mutex<Option<Value>>,
     refusal: Mutex<Option<Refused>>,
+    /// The call that came in. A call that it makes in its turn has no answer that could stand for it.
+    call: OnceLock<CallId>,
 }
 
 tokio::task_local! {
@@ -53,7 +56,15 @@ impl Passage {
     /// For a call of this principal; `desk` speaks to whoever made it.
     pub fn new(principal: Principal, era: Option<Era>, desk: Arc<dyn Desk>) -> Passage {
         let (answer, refusal) = (Mutex::default(), Mutex::default());
-        Passage(Arc::new(Inner { principal, era, desk, meta: Map::new(), answer, refusal }))
+        Passage(Arc::new(Inner {
+            principal,
+            era,
+            desk,
+            meta: Map::new(),
+            answer,
+            refusal,
+            call: OnceLock::new(),
+        }))
     }
 
     /// The same with what of the caller's `_meta` is for the server: traces, the level of its log. Never a credential: what
@@ -63,7 +74,18 @@ impl Passage {
         let Inner { principal, era, desk, .. } = &*self.0;
         let (answer, refusal) = (Mutex::default(), Mutex::default());
         let (principal, era, desk) = (principal.clone(), *era, desk.clone());
-        Passage(Arc::new(Inner { principal, era, desk, meta, answer, refusal }))
+        Passage(Arc::new(Inner { principal, era, desk, meta, answer, refusal, call: OnceLock::new() }))
+    }
+
+    /// Says which call it is for: answers to others, which that call makes, are not its own.
+    pub fn is_of(&self, call: &CallId) {
+        // Said once, where the call begins.
+        let _ = self.0.call.set(call.clone());
+    }
+
+    /// Whether it is for this call, and not for one that made it.
+    pub fn is_for(&self, call: &CallId) -> bool {
+        self.0.call.get().is_none_or(|own| own == call)
     }
 
     /// Runs a call with it.

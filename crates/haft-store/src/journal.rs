@@ -4,7 +4,9 @@
 //! call is refused, or it goes on and somebody is told. Not here: how rows are kept.
 
 use std::{
+    collections::HashMap,
     io,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -13,14 +15,17 @@ use std::{
 
 use haft_engine::{
     policy::Warrant,
-    session::{self, CallKey, Ending, Evidence, Finished, Note, Noted, PastCall, Start, Starting, Word},
+    session::{
+        self, CallKey, CallState, Deed, Ending, Evidence, Finished, Note, Noted, PastCall, Start, Starting,
+        Word,
+    },
 };
-use haft_tool::{Access, BoxFuture, Refusal, SessionId, shown};
+use haft_tool::{Access, BoxFuture, Refusal, SessionId, shown, unshown};
 use serde_json::{Value, json};
 
 use crate::{
-    book::{Book, BookError, Claimed, Durability},
-    record::{Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, Turn},
+    book::{Book, BookError, CallFilter, Claimed, Durability, EventFilter},
+    record::{CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, Turn},
     result::{restore, store},
 };
 
@@ -32,6 +37,8 @@ const MOST_PATHS: usize = 1000;
 const LARGEST_INPUT: usize = 256 * 1024;
 /// The longest line about a call.
 const LONGEST_LINE: usize = 400;
+/// How many calls of a session are looked through for what they did.
+const MOST_DEEDS: usize = 2000;
 
 /// Keeps what the engine says in a book.
 pub struct Journal {
@@ -161,6 +168,27 @@ impl session::Journal for Journal {
         }
     }
 
+    fn deeds<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, io::Result<Vec<Deed>>> {
+        Box::pin(async move {
+            let of_session =
+                CallFilter { session: Some(session.clone()), most: MOST_DEEDS, ..CallFilter::default() };
+            let calls = self.book.calls(of_session).await?;
+            let inputs = EventFilter {
+                session: Some(session.clone()),
+                kinds: vec![EventKind::INPUT],
+                ..EventFilter::default()
+            };
+            let inputs = self.book.events(inputs).await?;
+            let commands: HashMap<&CallKey, Vec<String>> = inputs
+                .iter()
+                .filter_map(|event| {
+                    Some((event.key.as_ref()?, command(event.body.get("command")?.as_str()?)?))
+                })
+                .collect();
+            Ok(calls.into_iter().rev().filter_map(|row| deed(&commands, row)).collect())
+        })
+    }
+
     fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
         Box::pin(self.start(start))
     }
@@ -178,6 +206,34 @@ impl session::Journal for Journal {
         let entry = entry(noted);
         Box::pin(async move { Ok(self.book.append(vec![entry], Durability::Queued).await?) })
     }
+}
+
+/// What a call did, as far as its row tells. Those that never ran, or only looked at files, did nothing.
+fn deed(commands: &HashMap<&CallKey, Vec<String>>, row: CallRow) -> Option<Deed> {
+    let has_ended = matches!(row.state, CallState::Finished | CallState::CutOff);
+    let writes: Vec<PathBuf> =
+        row.paths.iter().filter(|path| path.writes).map(|path| unshown(&path.path)).collect();
+    let runs: Vec<Vec<String>> = commands.get(&row.key).cloned().into_iter().collect();
+    let changes = row.class.as_deref() != Some("read_only");
+    if !has_ended || (!changes && runs.is_empty()) {
+        return None;
+    }
+    Some(Deed {
+        call: row.call,
+        tool: row.tool,
+        is_unknown: changes && writes.is_empty() && runs.is_empty(),
+        writes,
+        commands: runs,
+        is_good: row.state == CallState::Finished && row.fault.is_none(),
+        exit_code: None,
+    })
+}
+
+/// The words of a command line that is one plain command. What a shell would read more into proves nothing.
+fn command(line: &str) -> Option<Vec<String>> {
+    let is_plain = !line.contains(|char: char| "`$&|;<>()[]{}*?!#~\\\"'\n".contains(char));
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    (is_plain && !words.is_empty()).then_some(words)
 }
 
 fn claim(start: &Starting<'_>) -> Claim {

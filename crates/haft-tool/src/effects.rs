@@ -180,6 +180,13 @@ pub enum Reversal {
     Irreversible,
 }
 
+/// The piece of the session that a call changes which makes other calls: each of those is judged by itself, and nothing else
+/// runs meanwhile.
+pub const OTHER_CALLS: &str = "calls";
+
+/// The pieces of the session on which the meaning of later calls stands.
+const GROUND: [&str; 4] = ["cwd", "workspace", "mode", OTHER_CALLS];
+
 /// How many reasons are kept. Nobody reads more, and each is compared with all before it.
 const MOST_DOUBTS: usize = 100;
 
@@ -430,11 +437,13 @@ impl Effects {
     }
 
     /// Whether everything else waits: the unknown, a command that changes something (who knows what else), and a change
-    /// of directory, on which all later paths stand.
+    /// of what all later calls stand on: the directory, the workspace, the mode, or [other calls](OTHER_CALLS).
     pub fn runs_alone(&self) -> bool {
+        let is_ground =
+            |state: &StateEffect| state.access == Access::Write && GROUND.contains(&state.key.as_ref());
         self.unknown
             || self.runs().any(|command| command.class != Class::ReadOnly)
-            || self.state.iter().any(|state| state.key == "cwd" && state.access == Access::Write)
+            || self.state.iter().any(is_ground)
     }
 
     fn shares_with(&self, other: &Effects) -> bool {
@@ -546,7 +555,10 @@ mod tests {
     #[test]
     fn the_unknown_and_a_change_of_directory_run_alone() {
         conflict(&Effects::unknown(), &Effects::none(), true);
-        conflict(&Effects::changes("cwd"), &Effects::none(), true);
+        for ground in GROUND {
+            conflict(&Effects::changes(ground), &Effects::none(), true);
+            conflict(&Effects::none().and_state(ground, Access::Read), &Effects::none(), false);
+        }
         conflict(&Effects::changes("todos"), &Effects::reads("/w"), false);
         conflict(&Effects::changes("todos"), &Effects::changes("todos"), true);
     }

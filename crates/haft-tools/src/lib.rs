@@ -3,23 +3,29 @@
 //! A crate of its own so that an embedder with other tools compiles none of these. Adding a tool is its file and its
 //! two lines here; forget the second and the compiler says that it is never constructed.
 
+mod ask_user; //     AskUser: questions for the person
 mod apply_patch; //  ApplyPatch: changes in several files, all or none
 mod bash; //         Bash: runs a command
+mod batch; //        Batch: several calls in one
 mod edit; //         Edit: replaces a passage of a text file
 mod git; //          Git: looks into a repository
 mod glob; //         Glob: the files whose paths fit a pattern
 mod grep; //         Grep: the lines of files that match a pattern
 mod list; //         List: what is in a directory
 mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
+mod plan; //         EnterPlanMode, ExitPlanMode, VerifyPlan: look first, agree, and compare
 mod repl; //         Repl: runs code in an interpreter that stays
 mod read; //         Read: what is in a file, as a model can take it in
+mod skill; //        Skill: instructions that are loaded when they are wanted
 mod stat; //         Stat: what is at a path
 mod task_output; //  TaskOutput: what a task in the background has said
 mod task_stop; //    TaskStop: ends a task in the background
+mod todo_write; //   TodoWrite: the list of things to do
 mod tool_search; //  ToolSearch: finds tools that are not shown
 #[cfg(feature = "web")]
 mod web_fetch; //    WebFetch: what is at an address of the web
 mod write; //        Write: a file with this content
+mod kernel; //       for those that see the runtime: what their two halves share
 mod process; //      for several: what a process finds around it
 mod diff; //         for several: a change as a person sees it
 mod preview; //      for several: a change before it is made
@@ -34,15 +40,30 @@ pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 
+use std::sync::Arc;
+
+use haft_engine::turn::Kernel;
 use haft_tool::{IntoTool, SharedTool};
 
 pub use bash::BashOptions;
 pub use repl::ReplOptions;
+pub use skill::{Sheet, skill};
 pub use tool_search::ToolSearch;
 #[cfg(feature = "web")]
 pub use web_fetch::{Answer, Body, Network, Url, WebOptions, web_fetch_on};
 
-/// All tools that need nothing but the contract. [`ToolSearch`] sees the runtime and is registered as a kernel tool.
+/// All tools that see the runtime: register them by [`EngineBuilder::kernels`](haft_engine::EngineBuilder::kernels).
+pub fn kernels() -> Vec<Arc<dyn Kernel>> {
+    vec![
+        Arc::new(ask_user::AskUser),
+        Arc::new(batch::Batch),
+        Arc::new(plan::ExitPlanMode),
+        Arc::new(tool_search::ToolSearch),
+        Arc::new(plan::VerifyPlan),
+    ]
+}
+
+/// All tools that need nothing but the contract. Those that see the runtime are [`kernels`].
 pub fn builtin() -> Vec<SharedTool> {
     builtin_with(Options::default())
 }
@@ -67,6 +88,7 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         apply_patch::ApplyPatch.into_tool(),
         bash::Bash { options: options.bash }.into_tool(),
         edit::Edit.into_tool(),
+        plan::EnterPlanMode.into_tool(),
         git::Git.into_tool(),
         glob::Glob.into_tool(),
         grep::Grep.into_tool(),
@@ -77,6 +99,7 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         stat::Stat.into_tool(),
         task_output::TaskOutput.into_tool(),
         task_stop::TaskStop.into_tool(),
+        todo_write::TodoWrite.into_tool(),
         #[cfg(feature = "web")]
         web_fetch::WebFetch::new(options.web).into_tool(),
         write::Write.into_tool(),

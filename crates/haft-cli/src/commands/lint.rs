@@ -123,7 +123,7 @@ fn rules(rules: Rules, place: &Place, pool: &Pool, findings: &mut Vec<Finding>) 
 /// The built-in tools, and what is known of those of servers. None is started.
 fn pool(place: &Place, servers: &Servers) -> anyhow::Result<Arc<Pool>> {
     let builder = haft_engine::Engine::builder()
-        .kernel(haft_tools::ToolSearch)
+        .kernels(haft_tools::kernels())
         .tools(haft_tools::builtin_with(haft_tools::Options::default()))
         .tools(servers.tools());
     let engine = servers

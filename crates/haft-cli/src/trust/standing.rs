@@ -173,7 +173,8 @@ impl Brought {
 
     /// What asks before anything changes a file that its hooks or servers run: whoever could change it could run anything.
     pub(crate) fn guards(&self) -> Vec<Written> {
-        let is_run = |file: &&super::gather::Content| !file.path.starts_with(".haft/");
+        let is_read = |path: &str| [".haft/", ".claude/skills/"].iter().any(|place| path.starts_with(place));
+        let is_run = |file: &&super::gather::Content| !is_read(&file.path);
         let guard = |file: &super::gather::Content| Written {
             firm: true,
             reason: Some("a hook or a server of the workspace runs it".to_owned()),

@@ -9,6 +9,7 @@ mod pty; //       a person at a terminal
 mod asking; //    what that person is asked
 mod modes; //     how much is asked
 mod bash; //      commands
+mod kernel; //    the tools that see the runtime
 mod call; //      one call
 mod run; //       a model with tools
 mod turn; //      messages, in all dialects, whole and in pieces

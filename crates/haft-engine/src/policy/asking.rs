@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    choosing::{self, Choices, Choosing},
     classifier::{Classifier, Judgement, Matter, Record, consult, may_judge},
     decide::{Decision, Request, Verdict},
     facts::CallFacts,
@@ -119,6 +120,16 @@ pub trait Asker: Send + Sync {
         Box::pin(async { Given::NobodyThere })
     }
 
+    /// Asks the person to choose. The words are the model's: show them as such. Without an implementation they are put as
+    /// a form.
+    fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
+        Box::pin(async move {
+            let (message, schema) = (choosing::words(&choices), choosing::form(&choices));
+            let inquiry = Inquiry { who: "the model", message: &message, schema: &schema };
+            choosing::read(&choices, self.inquire(inquiry).await)
+        })
+    }
+
     /// Tells the person what became of their answer: where a rule was written, or why it was not.
     fn tell(&self, _words: &str) {}
 }
@@ -133,6 +144,9 @@ impl<A: Asker + ?Sized> Asker for Arc<A> {
     }
     fn inquire<'a>(&'a self, inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
         (**self).inquire(inquiry)
+    }
+    fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
+        (**self).choose(choices)
     }
     fn tell(&self, words: &str) {
         (**self).tell(words);

@@ -94,6 +94,7 @@ mod said; //       what hooks say
 mod permit; //     the proof
 mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
+pub mod choosing; // about something else than a call
 mod grants; //     what was granted for the session
 mod classifier; // who may say yes in the person's place
 mod by_effects; //  by what a call does
@@ -112,6 +113,7 @@ mod tests;
 
 pub use asking::{Answer, Asker, Asking, Given, Inquiry, Nobody, Question, RuleKeeper, ask};
 pub use by_effects::ByEffects;
+pub use choosing::{Choice, ChoiceOption, Choices, Choosing, Chosen};
 pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;

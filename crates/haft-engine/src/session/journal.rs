@@ -13,6 +13,7 @@ use haft_tool::{BoxFuture, CallId, Change, Refusal, SessionId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::deeds::Deed;
 use crate::{
     policy::{CallFacts, Warrant},
     result::ToolResult,
@@ -42,6 +43,12 @@ pub trait Journal: Send + Sync {
 
     /// What the file system shows of a call that was cut off: for each path that it was about to change.
     fn evidence<'a>(&'a self, _key: &'a CallKey) -> BoxFuture<'a, io::Result<Vec<Evidence>>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// What calls of a session have done, in the order in which they came: those of earlier processes, too. Calls that
+    /// only looked are left out. Asked when somebody wants to compare it with a plan.
+    fn deeds<'a>(&'a self, _session: &'a SessionId) -> BoxFuture<'a, io::Result<Vec<Deed>>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 

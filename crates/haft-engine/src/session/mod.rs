@@ -17,11 +17,14 @@ mod grant; //     what a call's processes may touch
 mod tasks; //     what goes on after its call
 mod host; //      what stands behind a running call
 mod memory; //    what it knows from one turn to the next
+mod plan; //      what it has set out to do
+mod deeds; //     what it has done
 mod occasions; // what happens besides calls, for hooks to hear
 mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
 mod known; //     which calls came before
 
+pub use deeds::Deed;
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
 pub use images::{Album, Doer, Images, Thing, Watch};
@@ -36,6 +39,7 @@ pub use locate::locate;
 pub(crate) use locate::{Located, locate_each};
 pub use memory::Memory;
 pub(crate) use memory::Seen;
+pub use plan::{PLAN, Plan, Step, TODOS, Todo, TodoStatus};
 pub use restore::{Past, Restore, RestoreError, restore};
 pub use state::{Explanation, Session, SessionError, SessionOptions};
 pub use tasks::TaskFacts;

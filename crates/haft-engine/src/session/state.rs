@@ -14,11 +14,13 @@ use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
 use super::{
+    deeds::{Deed, Deeds},
     failures::Failures,
     journal::{Note, Noted},
     known::Known,
     locate::{locate, locate_each},
     memory::{Memory, Seen},
+    plan::{self, PLAN, Plan, Todo},
     rules::SessionRules,
     tasks::{TaskFacts, TaskList},
 };
@@ -53,6 +55,7 @@ struct Inner {
     counts_anew: AtomicBool,
     toolset: Option<Filter>,
     failures: Failures,
+    deeds: Deeds,
     seen: Arc<Seen>,
     /// Ended with the session.
     tasks: Arc<TaskList>,
@@ -207,6 +210,7 @@ impl Session {
             counts_anew: AtomicBool::new(false),
             toolset,
             failures: Failures::default(),
+            deeds: Deeds::default(),
             seen: Arc::new(Seen::recall(&options.memory.seen)),
             tasks: Arc::new(TaskList::recall(options.memory.tasks)),
             pools: Mutex::new(pools),
@@ -296,7 +300,7 @@ impl Session {
     pub fn pool(&self) -> Arc<Pool> {
         let (mode, loaded) = {
             let state = self.lock();
-            (state.mode, state.loaded.clone())
+            (state.mode_now(), state.loaded.clone())
         };
         let policy = self.policy();
         let hides = |name: &str, spec: &Spec| policy.hides(name, spec, mode, &self.0.caller);
@@ -404,14 +408,61 @@ impl Session {
         &self.0.workspace
     }
 
-    /// How careful it is.
+    /// How careful it is: [`Mode::Plan`] while a plan is being made, its own mode otherwise.
     pub fn mode(&self) -> Mode {
+        self.lock().mode_now()
+    }
+
+    /// Makes it more or less careful. Whoever says this is the person, so a plan that was being made is not any more.
+    ///
+    /// A session whose own mode is [`Mode::Plan`] stays so whatever plan is approved. For planning that ends with an
+    /// approved plan there is [`begin_planning`](Session::begin_planning).
+    pub fn set_mode(&self, mode: Mode) {
+        let mut state = self.lock();
+        state.mode = mode;
+        if let Some(plan) = plan::plan(&state.values).filter(|plan| plan.is_open) {
+            let closed = Plan { is_open: false, ..plan };
+            state.values.insert(PLAN.to_owned(), closed.to_value());
+        }
+    }
+
+    /// From now on a plan is made: nothing is changed until the person has approved one, or sets a mode.
+    pub fn begin_planning(&self) {
+        let opened = Plan { is_open: true, ..Plan::default() };
+        self.lock().values.insert(PLAN.to_owned(), opened.to_value());
+    }
+
+    /// Its own mode: the one that holds where no plan is being made.
+    pub fn own_mode(&self) -> Mode {
         self.lock().mode
     }
 
-    /// Makes it more or less careful.
-    pub fn set_mode(&self, mode: Mode) {
-        self.lock().mode = mode;
+    /// The plan, whether it is being made or approved.
+    pub fn plan(&self) -> Option<Plan> {
+        plan::plan(&self.lock().values)
+    }
+
+    /// The things to do, as the model has listed them: for front ends to draw.
+    pub fn todos(&self) -> Vec<Todo> {
+        plan::todos(&self.lock().values)
+    }
+
+    /// What its calls have done, the earliest first: those that the journal knows from before, and its own.
+    pub async fn deeds(&self) -> Vec<Deed> {
+        let own = self.0.deeds.all();
+        let Some(journal) = self.engine().journal() else { return own };
+        // A journal that cannot be read knows nothing; what this process did is known without it.
+        let mut deeds = journal.deeds(self.id()).await.unwrap_or_default();
+        let is_the_same = |one: &Deed, other: &Deed| {
+            (&one.call, &one.writes, &one.commands) == (&other.call, &other.writes, &other.commands)
+        };
+        deeds.retain(|deed| !own.iter().any(|known| is_the_same(known, deed)));
+        deeds.extend(own);
+        deeds
+    }
+
+    pub(crate) fn note_deed(&self, deed: Deed) {
+        self.0.deeds.note(deed);
     }
 
     /// Notes what the user asks for now: a classifier judges calls by it. Never what a tool printed.
@@ -582,6 +633,10 @@ impl Session {
 }
 
 impl State {
+    fn mode_now(&self) -> Mode {
+        if plan::is_open(&self.values) { Mode::Plan } else { self.mode }
+    }
+
     /// In the order of loading, each once: the pool only ever appends.
     fn load(&mut self, names: Vec<String>) {
         for name in names {

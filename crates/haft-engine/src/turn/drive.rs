@@ -15,7 +15,7 @@ use super::{
     scheduler::CallIndex,
 };
 use crate::{
-    result::{ToolResult, refused},
+    result::{Budget, ToolResult, refused},
     session::{Located, Session, locate_each},
 };
 
@@ -27,6 +27,15 @@ pub(crate) enum Feed {
     Live(UnboundedReceiver<Call>),
 }
 
+/// The bounds of calls that a call makes.
+#[derive(Debug, Clone, Copy)]
+pub struct Within {
+    /// Whether those that have not begun never do once one has failed.
+    pub until_error: bool,
+    /// How many bytes of text their results may have together. What is more goes where large results go.
+    pub room: usize,
+}
+
 /// Runs a turn to its end. There is exactly one result per call, in the order of the calls.
 pub(crate) async fn drive(
     session: &Session,
@@ -36,11 +45,28 @@ pub(crate) async fn drive(
 ) -> Vec<ToolResult> {
     let pool = session.pool();
     let cx = CallCx { session, pool: &pool, events, interrupt, turn: session.begin_turn().await };
+    let within = Within { until_error: false, room: session.engine().settings().budget.per_turn };
+    let results = run_all(cx, feed, within).await;
+    events.ended(&results);
+    session.end_turn(cx.turn, results.len()).await;
+    results
+}
+
+/// Runs calls that a call of a turn makes: in that turn, and stopped with it.
+pub(crate) async fn drive_within(cx: CallCx<'_>, calls: Vec<Call>, within: Within) -> Vec<ToolResult> {
+    // What an earlier call changed, a mode or a loaded tool, holds for these.
+    let pool = cx.session.pool();
+    run_all(CallCx { pool: &pool, ..cx }, Feed::Complete(calls), within).await
+}
+
+async fn run_all(cx: CallCx<'_>, feed: Feed, within: Within) -> Vec<ToolResult> {
+    let (session, interrupt) = (cx.session, cx.interrupt);
     let (incoming, mut live) = match feed {
         Feed::Complete(calls) => (VecDeque::from(calls), None),
         Feed::Live(calls) => (VecDeque::new(), Some(calls)),
     };
     let mut turn = Turn::new(cx, incoming);
+    turn.until_error = within.until_error;
     if live.is_none() {
         turn.scheduler.close();
     }
@@ -50,6 +76,10 @@ pub(crate) async fn drive(
     let interrupted = interrupt.triggered();
     tokio::pin!(interrupted);
     let mut was_interrupted = false;
+    if live.is_none() && interrupt.is_triggered() {
+        was_interrupted = true;
+        turn.stop(INTERRUPTED);
+    }
 
     loop {
         if locating.is_none() {
@@ -99,9 +129,8 @@ pub(crate) async fn drive(
         }
     }
     let mut results = turn.results();
-    session.engine().settings().budget.fit_turn(&mut results, &cx.attic()).await;
-    events.ended(&results);
-    session.end_turn(cx.turn, results.len()).await;
+    let budget = Budget { per_turn: within.room, ..session.engine().settings().budget };
+    budget.fit_turn(&mut results, &cx.attic()).await;
     results
 }
 
@@ -142,6 +171,8 @@ async fn finished(locating: &mut Option<JoinHandle<Vec<Located>>>) -> Vec<Locate
 }
 
 const INTERRUPTED: &str = "the turn was interrupted before this call started; nothing was done";
+const AFTER_AN_ERROR: &str =
+    "an earlier call failed before this one started, and the rest was to be left then; nothing was done";
 
 /// Something to be done for a call.
 enum Work<'t> {
@@ -172,6 +203,8 @@ struct Turn<'t> {
     applied: usize,
     /// Why nothing starts any more.
     stopped: Option<String>,
+    /// Whether nothing starts any more once a call has failed.
+    until_error: bool,
 }
 
 #[derive(Default)]
@@ -197,6 +230,7 @@ impl<'t> Turn<'t> {
             footprints: Vec::new(),
             applied: 0,
             stopped: None,
+            until_error: false,
         }
     }
 
@@ -319,8 +353,10 @@ impl<'t> Turn<'t> {
                 said.by
             )
         });
+        let is_the_end = self.until_error && ended.result.is_error();
         self.slots[slot].ended = Some(ended);
         self.apply_changes();
+        let stops = stops.or_else(|| is_the_end.then(|| AFTER_AN_ERROR.to_owned()));
         if let Some(why) = stops.filter(|_| self.stopped.is_none()) {
             self.stop(&why);
         }

@@ -17,6 +17,7 @@ mod hook; //       code that is asked before, after and around calls
 mod kernel; //     tools that see the runtime
 
 pub use call::{Arguments, Call};
+pub use drive::Within;
 pub(crate) use drive::{Feed, drive};
 pub use event::Event;
 pub(crate) use event::Events;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use haft_engine::policy::{Answer, Asker, CallFacts, Question};
+use haft_engine::policy::{Answer, Asker, CallFacts, Given, Inquiry, Question};
 use haft_tool::{BoxFuture, View};
 use serde_json::{Map, Value, json};
 
@@ -34,6 +34,33 @@ impl Asker for Elicitor {
 
     fn is_there(&self) -> bool {
         desk().is_some()
+    }
+
+    fn inquire<'a>(&'a self, inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
+        Box::pin(async move {
+            let Some(desk) = desk() else { return Given::NobodyThere };
+            let params = Map::from_iter([
+                ("mode".to_owned(), "form".into()),
+                ("message".to_owned(), format!("{} asks: {}", inquiry.who, inquiry.message).into()),
+                ("requestedSchema".to_owned(), inquiry.schema.clone()),
+            ]);
+            match desk.answer(Wish { method: "elicitation/create".to_owned(), params }).await {
+                Ok(answer) => given(answer),
+                Err(_) => Given::NobodyThere,
+            }
+        })
+    }
+}
+
+/// What was filled in. What says neither yes nor no was put away.
+fn given(mut answer: Value) -> Given {
+    match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => match answer.get_mut("content").map(Value::take) {
+            Some(Value::Object(content)) => Given::Answers(content),
+            _ => Given::Answers(Map::new()),
+        },
+        Some("decline") => Given::Declined,
+        _ => Given::Dismissed,
     }
 }
 

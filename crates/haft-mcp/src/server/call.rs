@@ -68,6 +68,7 @@ pub(super) async fn run(
     visit.guest.begins().await;
     let passage = visit.passage(desk.clone());
     let call = Call::new(visit.guest.spilled.next_call(), tool.clone(), arguments);
+    passage.is_of(&call.id);
     let again = call.clone();
     let result = passage.clone().around(watched(visit, desk, call)).await;
     if let Some(refused) = passage.take_refusal().filter(|refused| is_of_the_protocol(refused, &result)) {

@@ -61,7 +61,7 @@ impl Upstream {
         method: &str,
         params: Map<String, Value>,
     ) -> Result<Value, Trouble> {
-        let Errand { principal, era, behind, desk, again, keeps_tasks, traceparent } = errand;
+        let Errand { principal, era, behind, desk, again, keeps_tasks, is_own, traceparent } = errand;
         let params = with_meta(params, traceparent.as_deref());
         let options = RequestOptions {
             desk: Some(desk.clone()),
@@ -83,7 +83,7 @@ impl Upstream {
                 self.answered();
             }
             if !(is_gone && is_first && (*again || refused.is_unsent())) {
-                if let Some(passage) = Passage::current() {
+                if let Some(passage) = Passage::current().filter(|_| *is_own) {
                     passage.keep_refusal(refused.clone());
                 }
                 return Err(Trouble::Refused(refused));
@@ -216,6 +216,8 @@ pub(super) struct Errand {
     again: bool,
     /// Whether a client of ours follows tasks itself.
     keeps_tasks: bool,
+    /// Whether it is the very call that a client of ours made, and not one that such a call makes.
+    is_own: bool,
     /// By which name the call is known in traces.
     traceparent: Option<String>,
 }
@@ -230,7 +232,8 @@ impl Errand {
                 behind: upstream.for_server(passage.desk()),
                 desk: upstream.for_server(passage.desk()),
                 again,
-                keeps_tasks: passage.keeps_tasks(),
+                keeps_tasks: passage.keeps_tasks() && passage.is_for(cx.call_id()),
+                is_own: passage.is_for(cx.call_id()),
                 traceparent: cx.traceparent(),
             },
             None => Errand {
@@ -241,6 +244,7 @@ impl Errand {
                 desk: Arc::new(CallDesk { desk: upstream.own_desk(), cx: cx.clone() }),
                 again,
                 keeps_tasks: false,
+                is_own: true,
                 traceparent: cx.traceparent(),
             },
         }

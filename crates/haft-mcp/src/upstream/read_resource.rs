@@ -55,7 +55,7 @@ impl Tool for ReadMcpResource {
         let answer = upstream.request(&errand, "resources/read", params).await;
         let answer = answer.map_err(|trouble| fault(&input.server, trouble))?;
         let reply = reply::of_resource(upstream, &answer);
-        if let Some(passage) = Passage::current() {
+        if let Some(passage) = Passage::current().filter(|passage| passage.is_for(cx.call_id())) {
             passage.keep_answer(answer);
         }
         Ok(reply)

@@ -79,7 +79,7 @@ impl McpTool {
             is_strict: self.upstream.server().strict_output,
         };
         let reply = reply::of_call(&self.upstream, &answer, &promise);
-        if let Some(passage) = Passage::current() {
+        if let Some(passage) = Passage::current().filter(|passage| passage.is_for(cx.call_id())) {
             passage.keep_answer(answer);
         }
         Ok(reply)

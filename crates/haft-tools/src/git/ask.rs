@@ -15,7 +15,7 @@ use super::{
 use crate::process::confine;
 
 /// What is needed to start git here.
-pub(super) struct Git<'a> {
+pub(crate) struct Git<'a> {
     grant: Grant,
     here: SessionFacts,
     program: PathBuf,
@@ -23,40 +23,40 @@ pub(super) struct Git<'a> {
 }
 
 /// The answer to a small question.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// Whether git could answer.
-    pub(super) is_good: bool,
+    pub(crate) is_good: bool,
     /// What it said, byte by byte.
-    pub(super) said: Vec<u8>,
+    pub(crate) said: Vec<u8>,
     /// What it complained about.
-    pub(super) complaint: String,
+    pub(crate) complaint: String,
 }
 
 /// So much may be answered to a small question.
 const MOST_ANSWERED: usize = 4 << 20;
 
 impl<'a> Git<'a> {
-    pub(super) fn new(grant: Grant, here: SessionFacts, cx: &'a Cx) -> Result<Git<'a>, Fault> {
+    pub(crate) fn new(grant: Grant, here: SessionFacts, cx: &'a Cx) -> Result<Git<'a>, Fault> {
         Ok(Git { grant, here, program: pinned::program()?, cx })
     }
 
     /// What it may touch.
-    pub(super) fn grant(&self) -> &Grant {
+    pub(crate) fn grant(&self) -> &Grant {
         &self.grant
     }
 
     /// The root of the workspace.
-    pub(super) fn workspace(&self) -> &Path {
+    pub(crate) fn workspace(&self) -> &Path {
         &self.here.workspace
     }
 
     /// Where it runs, links resolved.
-    pub(super) fn cwd(&self) -> &Path {
+    pub(crate) fn cwd(&self) -> &Path {
         &self.here.cwd
     }
 
     /// Starts git with these words for somebody who reads what it says.
-    pub(super) async fn start(&self, words: Vec<OsString>, pins: &[Pin]) -> Result<Process, Fault> {
+    pub(crate) async fn start(&self, words: Vec<OsString>, pins: &[Pin]) -> Result<Process, Fault> {
         let mut launch = self.launch(words, pins)?;
         let keeper = self.cx.keeper();
         launch.spill = Some(Box::new(move || keeper.begin()));
@@ -64,9 +64,14 @@ impl<'a> Git<'a> {
     }
 
     /// Asks git something short. Only words that run nothing whatever the repository says: nothing of it is known yet.
-    pub(super) async fn ask(&self, words: &[&str]) -> Result<Answer, Fault> {
-        let words = std::iter::once(&"--no-pager").chain(words).map(OsString::from).collect();
-        let mut launch = self.launch(words, &[])?;
+    pub(crate) async fn ask(&self, words: &[&str]) -> Result<Answer, Fault> {
+        self.tell(words.iter().map(OsString::from).collect(), &[]).await
+    }
+
+    /// Has git do something whose answer is short, in a repository of which is known what it would run.
+    pub(crate) async fn tell(&self, words: Vec<OsString>, pins: &[Pin]) -> Result<Answer, Fault> {
+        let words = std::iter::once(OsString::from("--no-pager")).chain(words).collect();
+        let mut launch = self.launch(words, pins)?;
         launch.apart = true;
         launch.room = Room { shown: 2_000, view: MOST_ANSWERED, most: MOST_ANSWERED as u64 };
         let process = self.begin(launch).await?;

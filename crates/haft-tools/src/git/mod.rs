@@ -7,9 +7,9 @@
 //! of the history (`withheld`).
 
 mod words; //      which words are taken
-mod pinned; //     what git is told to be
-mod ask; //        a small question to git
-mod repository; // which repository this is, and what it would run
+pub(crate) mod pinned; // what git is told to be
+pub(crate) mod ask; //    a small question to git
+pub(crate) mod repository; // which repository this is, and what it would run
 mod withheld; //   what rules keep from being shown
 mod patterns; //   their patterns, as git understands them
 mod report; //     what model and person are told

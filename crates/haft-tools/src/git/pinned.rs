@@ -16,7 +16,7 @@ use haft_tool::Fault;
 use crate::process::surroundings;
 
 /// A setting and the value that it has in any case.
-pub(super) type Pin = (OsString, &'static str);
+pub(crate) type Pin = (OsString, &'static str);
 
 /// Settings that are the same in every repository. `false` is a program that does nothing.
 const SETTINGS: [(&str, &str); 27] = [
@@ -64,7 +64,7 @@ const VARIABLES: [(&str, &str); 5] = [
 const PLACES: [&str; 4] =
     ["/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/run/current-system/sw/bin/git"];
 
-pub(super) fn program() -> Result<PathBuf, Fault> {
+pub(crate) fn program() -> Result<PathBuf, Fault> {
     let found = PLACES.iter().map(Path::new).find(|path| path.is_file());
     found.map(Path::to_owned).ok_or_else(|| {
         Fault::unavailable(format!("there is no git here; it is looked for at {}", PLACES.join(", ")))
@@ -72,12 +72,12 @@ pub(super) fn program() -> Result<PathBuf, Fault> {
 }
 
 /// What is passed on of our environment.
-pub(super) fn inherited() -> Vec<(OsString, OsString)> {
+pub(crate) fn inherited() -> Vec<(OsString, OsString)> {
     environment(std::env::vars_os()).into_iter().filter(|(name, _)| name != "PATH").collect()
 }
 
 /// What git finds around it, with these settings besides the usual ones.
-pub(super) fn around(pins: &[Pin], workspace: &Path) -> Vec<(OsString, OsString)> {
+pub(crate) fn around(pins: &[Pin], workspace: &Path) -> Vec<(OsString, OsString)> {
     let mut set = surroundings(false);
     set.extend(VARIABLES.map(|(name, value)| (name.into(), value.into())));
     set.push(("PATH".into(), outside(workspace, std::env::var_os("PATH").as_deref())));
@@ -103,7 +103,7 @@ fn outside(workspace: &Path, path: Option<&OsStr>) -> OsString {
 
 /// What a setting of the repository must be instead, if it could run something. The name of a filter or a driver is for
 /// the repository to choose, so these can be overruled only once they are known.
-pub(super) fn overruled(key: &[u8]) -> Option<Pin> {
+pub(crate) fn overruled(key: &[u8]) -> Option<Pin> {
     let dot = |byte: &u8| *byte == b'.';
     let section = &key[..key.iter().position(dot)?];
     let variable = &key[key.iter().rposition(dot)? + 1..];

@@ -17,18 +17,18 @@ use super::{
 };
 
 /// What is known of the repository before anything is run in it.
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// Where its files are; `None` where git finds none, which it will say itself.
-    pub(super) top: Option<PathBuf>,
+    pub(crate) top: Option<PathBuf>,
     /// What its settings must be instead.
-    pub(super) pins: Vec<Pin>,
+    pub(crate) pins: Vec<Pin>,
 }
 
 /// More settings that run something are no repository but an attempt.
 const MOST_PINS: usize = 2_000;
 
 impl Repository {
-    pub(super) async fn of(git: &Git<'_>, workspace: &Path) -> Result<Repository, Fault> {
+    pub(crate) async fn of(git: &Git<'_>, workspace: &Path) -> Result<Repository, Fault> {
         let settings = Settings::of(git).await?;
         let Some(place) = Place::of(git).await? else {
             return Ok(Repository { top: None, pins: settings.pins });

@@ -148,6 +148,23 @@ proptest! {
     }
 
     #[test]
+    fn in_plan_mode_nothing_lets_a_change_through(
+        rules in prop::collection::vec(rule(), 0..8), case in any_case(), said in said(), granted in any::<bool>(),
+    ) {
+        let (policy, grants) = (policy(&rules.join(";")), Grants::default());
+        if granted {
+            // What was granted in another mode is not granted in this one.
+            grants.remember(&json!({}), &case.request());
+        }
+        let case = case.mode(Mode::Plan);
+        let request = case.request();
+        let changes = !request.effects.is_read_only() || request.external;
+        let settled = hear(settle(&policy, &grants, &json!({}), &request), &said, &request);
+        prop_assert!(!changes || strictness(&settled) == DENY, "{case:?} got through");
+        prop_assert!(!changes || !classifier::may_judge(&policy.decide(&request), &request));
+    }
+
+    #[test]
     fn what_an_earlier_layer_says_of_a_whole_call_stands(
         first in rules_of("agent"), second in rules_of("global"), case in any_case(),
     ) {

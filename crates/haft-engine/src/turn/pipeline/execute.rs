@@ -65,7 +65,13 @@ fn body<'a>(
     cx: &Cx,
 ) -> Result<BoxFuture<'a, Result<Reply, Fault>>, Fault> {
     if let Some(kernel) = call_cx.kernel(prepared.entry) {
-        return Ok(kernel.run(prepared.input.clone(), KernelCx { cx: cx.clone(), pool: call_cx.pool }));
+        let kx = KernelCx {
+            cx: cx.clone(),
+            pool: call_cx.pool,
+            turn: *call_cx,
+            stopped: &prepared.stopped_within,
+        };
+        return Ok(kernel.run(prepared.input.clone(), kx));
     }
     let bound = match bound {
         Some(bound) => bound,

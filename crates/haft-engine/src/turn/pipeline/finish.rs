@@ -7,7 +7,7 @@ use haft_tool::{Change, Fault, Reply};
 use super::{CallCx, Ended, Prepared, recall::Ticket};
 use crate::{
     result::{Meta, ToolResult, from_fault, from_reply, redact},
-    session::{CallState, Ending},
+    session::{CallState, Deed, Ending},
     turn::Event,
 };
 
@@ -62,6 +62,9 @@ pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, ran: bool, 
     let limit = prepared.entry.tool().spec().result_limit();
     engine.settings().budget.fit(&mut ended.result, limit, &cx.attic()).await;
     let manner = Manner { ran, side_effects: prepared.has_side_effects() };
+    if ran && let Some(deed) = Deed::of(prepared.entry.name(), &prepared.effects, &ended.result) {
+        cx.session.note_deed(deed);
+    }
     record(cx, prepared.ticket.as_deref(), manner, ended).await;
 }
 

@@ -3,14 +3,18 @@
 //! Paths become absolute before anybody sees the input; the tool validates it and says its effects. All of it is the
 //! tool's own code, so a panic in it is caught here like one in the call itself.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use haft_schema::Coercion;
 use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
-use crate::pool::Entry;
+use crate::{policy::Said, pool::Entry};
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
@@ -27,6 +31,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) heard: Option<Box<Heard>>,
     /// Its place in the books, where there is a journal.
     pub(crate) ticket: Option<Arc<Ticket>>,
+    /// The hook that stopped the turn in a call that this one made.
+    pub(crate) stopped_within: OnceLock<Box<Said>>,
 }
 
 pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, NotUnderstood> {
@@ -45,6 +51,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
             arrived: Instant::now(),
             heard: None,
             ticket: None,
+            stopped_within: OnceLock::new(),
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }

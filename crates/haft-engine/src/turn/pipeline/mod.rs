@@ -34,7 +34,7 @@ pub(crate) use recall::{Ticket, recall};
 pub use retry::Retry;
 
 use crate::{
-    policy::{CallFacts, Decision, Permit},
+    policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
     result::{Attic, Meta, ToolResult, refused},
     session::{CallHost, Session},
@@ -130,6 +130,11 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let ran = permit.is_some();
     if let Some(permit) = permit.filter(|_| !cx.hooks().is_empty()) {
         Box::pin(hooks::after(&cx, &prepared, &permit, &tool_cx, &mut ended.result)).await;
+    }
+    if let Some(said) = prepared.stopped_within.take() {
+        // Its words went with the call that it was said of; here it only stops the turn.
+        let said = Said { context: None, ..*said };
+        prepared.heard.get_or_insert_default().said.push(said);
     }
     hooks::tell(prepared.heard.take(), &mut ended.result);
     finish::finish(&cx, &prepared, ran, &mut ended).await;

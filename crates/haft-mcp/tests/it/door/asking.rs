@@ -1,7 +1,14 @@
 //! The person at the client: asked through it, in the way of its era.
 
+use std::sync::Arc;
+
+use haft_engine::{
+    Call,
+    policy::{Choice, ChoiceOption, Choices},
+    turn::{Kernel, KernelCx, Within},
+};
 use haft_mcp::client::Server;
-use haft_tool::{Effects, Reply, tool};
+use haft_tool::{BoxFuture, Effects, Fault, OTHER_CALLS, Reply, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -141,4 +148,87 @@ async fn a_tool_that_speaks_of_another_server_s_is_seen_to_do_so_before_it_is_al
     assert!(shown.contains("send_message of mail"), "{shown}");
     assert!(shown.contains(r#""to": "me""#), "what it is called with is shown as well: {shown}");
     client.answer(id).await.unwrap();
+}
+
+/// Lets the person choose, and makes a call: what kernel tools do.
+struct Twice;
+
+impl Kernel for Twice {
+    fn tool(&self) -> SharedTool {
+        tool("Twice")
+            .effects(|_: &Nothing| Effects::changes(OTHER_CALLS))
+            .call(|_: Nothing, _| async { Err(Fault::failed("not here")) })
+    }
+
+    fn run<'a>(&'a self, _: Arc<Value>, kx: KernelCx<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
+        Box::pin(async move {
+            let option = |label: &str| ChoiceOption { label: label.to_owned(), description: String::new() };
+            let question = Choice {
+                header: "Colour".to_owned(),
+                question: "Which colour?".to_owned(),
+                options: vec![option("red"), option("blue")],
+                several: false,
+                own_words: true,
+            };
+            let said = kx.asker().choose(Choices { text: None, questions: &[question] }).await;
+            let call = Call::new(format!("{}.1", kx.cx.call_id()), "mcp__shop__buy", json!({}));
+            let bought = kx.calls(vec![call], Within { until_error: false, room: 1000 }).await;
+            Ok(Reply::text(format!("{said:?}; {}", bought[0].text())))
+        })
+    }
+}
+
+fn shop() -> Server {
+    server(|message, out| {
+        match message["method"].as_str().unwrap_or_default() {
+            "tools/list" => {
+                out.answer(
+                    &message,
+                    json!({ "tools": [{ "name": "buy", "inputSchema": { "type": "object" } }] }),
+                );
+            }
+            "tools/call" => {
+                let text = json!([{ "type": "text", "text": "bought", "annotations": { "priority": 1 } }]);
+                out.answer(&message, json!({ "content": text, "_meta": { "receipt": 7 } }));
+            }
+            _ if greets_as_before(&message, out) => {}
+            _ if message.get("id").is_some() => out.refuse(&message, -32601, "what is that"),
+            _ => {}
+        }
+        true
+    })
+}
+
+#[tokio::test]
+async fn what_the_model_would_have_decided_goes_to_the_client_as_a_form() {
+    let open = House::new()
+        .building(|builder| builder.kernel(Twice))
+        .server("shop", shop())
+        .allow("mcp__shop")
+        .open();
+    let mut client = open.legacy(json!({ "elicitation": {} })).await;
+    client.names("tools/list", "tools").await;
+    let id = client.send("tools/call", json!({ "name": "Twice", "arguments": {} })).await;
+    let answer = json!({ "action": "accept", "content": { "answer_1": "blue", "words_1": "a dark one" } });
+    let question = answer_question(&mut client, answer).await;
+    assert_eq!(question["message"], "the model asks: Which colour?");
+    assert_eq!(question["requestedSchema"]["properties"]["answer_1"]["enum"], json!(["red", "blue"]));
+    let result = client.answer(id).await.unwrap();
+    assert!(text(&result).contains(r#"labels: ["blue"], words: Some("a dark one")"#), "{result}");
+    assert!(text(&result).ends_with("; bought"), "{result}");
+    // What the server said besides belongs to the call that was made, not to the one that made it.
+    assert!(
+        result["_meta"].get("receipt").is_none() && result["content"][0].get("annotations").is_none(),
+        "{result}"
+    );
+    let id = client.send("tools/call", json!({ "name": "mcp__shop__buy", "arguments": {} })).await;
+    assert_eq!(client.answer(id).await.unwrap()["_meta"]["receipt"], 7);
+}
+
+#[tokio::test]
+async fn a_client_that_shows_no_forms_has_nobody_who_chooses() {
+    let open = House::new().building(|builder| builder.kernel(Twice)).open();
+    let mut client = open.legacy(json!({})).await;
+    let result = client.call("Twice", json!({})).await.unwrap();
+    assert!(text(&result).starts_with("NobodyThere"), "{result}");
 }

@@ -20,7 +20,7 @@ const MOST: usize = 16 << 10;
 
 /// The notes as the model is told them, if there are any.
 pub(crate) async fn read(session: &Session) -> Option<String> {
-    let workspace = session.workspace().to_owned();
+    let workspace = session.workspace();
     let found = tokio::task::spawn_blocking(move || find(&workspace)).await.unwrap_or_default();
     let mut told = String::new();
     for (name, text) in found {

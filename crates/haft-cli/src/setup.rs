@@ -237,7 +237,7 @@ impl Setup {
             ..haft_tools::Options::default()
         };
         let builder = Engine::builder()
-            .kernels(haft_tools::kernels())
+            .kernels(haft_tools::kernels_with(place::state().ok().map(|state| state.join("worktrees"))))
             .tools(haft_tools::builtin_with(options))
             .tools(haft_tools::skill(self.skills.sheets.iter().cloned()))
             .tools(self.servers.tools())

@@ -24,6 +24,7 @@ mod todo_write; //   TodoWrite: the list of things to do
 mod tool_search; //  ToolSearch: finds tools that are not shown
 #[cfg(feature = "web")]
 mod web_fetch; //    WebFetch: what is at an address of the web
+mod worktree; //     EnterWorktree, ExitWorktree: work beside the user's own tree
 mod write; //        Write: a file with this content
 mod kernel; //       for those that see the runtime: what their two halves share
 mod process; //      for several: what a process finds around it
@@ -40,7 +41,7 @@ pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use haft_engine::turn::Kernel;
 use haft_tool::{IntoTool, SharedTool};
@@ -54,13 +55,23 @@ pub use web_fetch::{Answer, Body, Network, Url, WebOptions, web_fetch_on};
 
 /// All tools that see the runtime: register them by [`EngineBuilder::kernels`](haft_engine::EngineBuilder::kernels).
 pub fn kernels() -> Vec<Arc<dyn Kernel>> {
-    vec![
+    kernels_with(None)
+}
+
+/// The same, and those that make worktrees below a directory of one's own, if there is one.
+pub fn kernels_with(worktrees: Option<PathBuf>) -> Vec<Arc<dyn Kernel>> {
+    let mut kernels: Vec<Arc<dyn Kernel>> = vec![
         Arc::new(ask_user::AskUser),
         Arc::new(batch::Batch),
         Arc::new(plan::ExitPlanMode),
         Arc::new(tool_search::ToolSearch),
         Arc::new(plan::VerifyPlan),
-    ]
+    ];
+    if let Some(directory) = worktrees {
+        kernels.push(Arc::new(worktree::EnterWorktree { directory }));
+        kernels.push(Arc::new(worktree::ExitWorktree));
+    }
+    kernels
 }
 
 /// All tools that need nothing but the contract. Those that see the runtime are [`kernels`].

@@ -163,3 +163,55 @@ fn skills_of_the_user_count_and_those_of_a_workspace_once_it_is_trusted() {
     let sheet = place.path("config/haft/skills/deploy/SKILL.md").display().to_string();
     place.haft(&["call", "Read", &json!({ "file_path": sheet }).to_string(), "-q"]).expect(0, "");
 }
+
+#[expect(clippy::disallowed_methods, reason = "a repository is made by git itself")]
+fn git(place: &Place, words: &[&str]) -> String {
+    let mut git = std::process::Command::new("git");
+    git.args(["-c", "user.name=Ann", "-c", "user.email=ann@x"])
+        .args(words)
+        .current_dir(place.path("project"));
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("HOME", place.path("home"));
+    let output = git.output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_session_works_in_a_worktree_from_command_to_command_until_it_is_merged() {
+    let place = Place::new("-- project/a.txt\none\n");
+    git(&place, &["init", "-q", "-b", "main", "."]);
+    git(&place, &["add", "."]);
+    git(&place, &["commit", "-qm", "first"]);
+    let session = ["--session", "s", "--mode", "accept-edits"];
+    let haft = |tool: &str, input: Value, more: &[&str]| {
+        let input = input.to_string();
+        place.haft(&[&["call", tool, &input], &session[..], more].concat())
+    };
+    let refused = haft("EnterWorktree", json!({ "name": "try" }), &[]);
+    assert_eq!(refused.code, 3, "git worktree add is asked about: {refused:?}");
+    let entered = haft("EnterWorktree", json!({ "name": "try" }), &["--allow", "EnterWorktree"]);
+    if entered.out.contains("sandbox") {
+        println!("skipped: {}", entered.out);
+        return;
+    }
+    assert!(entered.code == 0 && entered.out.starts_with("In a worktree now: "), "{entered:?}");
+    haft("Read", json!({ "file_path": "a.txt" }), &[]).expect(0, "");
+    haft("Write", json!({ "file_path": "a.txt", "content": "changed\n" }), &[]).expect(0, "");
+    assert_eq!(place.files.text("project/a.txt"), "one\n");
+    let own = place.path("project/a.txt").display().to_string();
+    haft("Write", json!({ "file_path": own, "content": "x\n" }), &["--allow", "Edit(//**)"]).expect(3, "");
+    let merged = haft(
+        "ExitWorktree",
+        json!({ "action": "merge", "message": "Change a" }),
+        &["--allow", "ExitWorktree"],
+    );
+    assert!(merged.code == 0 && merged.out.starts_with("Merged forward: main is at "), "{merged:?}");
+    assert_eq!(place.files.text("project/a.txt"), "changed\n");
+    assert_eq!(
+        (git(&place, &["log", "--format=%s", "-1"]), git(&place, &["status", "--porcelain"])),
+        ("Change a".to_owned(), String::new())
+    );
+    haft("Read", json!({ "file_path": "a.txt" }), &[]).expect(0, "");
+    let back = haft("Write", json!({ "file_path": "a.txt", "content": "again\n" }), &[]);
+    assert!(back.code == 0 && place.files.text("project/a.txt") == "again\n", "{back:?}");
+}

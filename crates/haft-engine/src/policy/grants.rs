@@ -52,7 +52,9 @@ impl Grants {
         let telling = touches && !effects.is_unknown() && !request.external;
         // All that there is, each part in quotes: what differs in anything is another grant. A later haft may write it
         // otherwise, and then asks again.
-        let whole = (&self.workspace, request.tool, effects, (!telling).then_some(input));
+        // What was granted in a worktree was not granted in the tree that was left for it.
+        let places = (&self.workspace, request.workspace);
+        let whole = (places, request.tool, effects, (!telling).then_some(input));
         let hash = Sha256::digest(format!("{whole:?}"));
         hash.iter().map(|byte| format!("{byte:02x}")).collect()
     }

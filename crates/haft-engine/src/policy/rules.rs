@@ -5,6 +5,7 @@ use std::{
     error::Error,
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
+    iter,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -241,7 +242,15 @@ impl Patterns {
 impl Policy {
     /// Compiles the rules, or says what is wrong with each that cannot be used.
     pub fn compile(rules: Rules, bases: &Bases) -> Result<Policy, Vec<RuleError>> {
+        Policy::compile_away(rules, bases, None)
+    }
+
+    /// The same for a session that works in a copy of its workspace: what rules forbid or ask about in the workspace, they
+    /// still do in the one that was left. What they allow, they allow in the copy only.
+    pub fn compile_away(rules: Rules, bases: &Bases, left: Option<&Path>) -> Result<Policy, Vec<RuleError>> {
         let mut compiler = Compiler::new(bases);
+        compiler.left = left;
+        left.hash(&mut compiler.hasher);
         let lists = [(Verdict::Deny, rules.deny), (Verdict::Ask, rules.ask), (Verdict::Allow, rules.allow)];
         for (verdict, list) in lists {
             list.into_iter().for_each(|rule| compiler.add(Listed { verdict, rule }));
@@ -273,6 +282,8 @@ impl Policy {
 
 struct Compiler<'a> {
     bases: &'a Bases,
+    /// The workspace that was left for this one.
+    left: Option<&'a Path>,
     policy: Policy,
     table: Table,
     errors: Vec<RuleError>,
@@ -292,7 +303,7 @@ impl<'a> Compiler<'a> {
             restriction: Hits::default(),
             version: 0,
         };
-        Compiler { bases, policy, table: Table::default(), errors: Vec::new(), hasher }
+        Compiler { bases, left: None, policy, table: Table::default(), errors: Vec::new(), hasher }
     }
 
     fn add(&mut self, listed: Listed) {
@@ -343,13 +354,17 @@ impl<'a> Compiler<'a> {
         id: RuleId,
     ) -> Result<(), SyntaxError> {
         let base = self.base(pattern.anchor)?;
+        let holds_there = pattern.anchor == Anchor::Workspace && verdict != Verdict::Allow;
+        let left = self.left.filter(|_| holds_there);
         let (patterns, accesses) = match whose {
             Whose::EveryRead => (&mut self.policy.shared, &[Access::Read][..]),
             Whose::EveryWrite => (&mut self.policy.shared, &[Access::Write][..]),
             Whose::Tool(tool) => (self.scope(tool), &[Access::Read, Access::Write][..]),
         };
         for access in accesses {
-            patterns.paths_mut(*access).add(base, pattern, verdict, id).map_err(too_complex)?;
+            for base in iter::once(base).chain(left) {
+                patterns.paths_mut(*access).add(base, pattern, verdict, id).map_err(too_complex)?;
+            }
         }
         Ok(())
     }

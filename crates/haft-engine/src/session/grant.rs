@@ -62,7 +62,7 @@ fn writable(session: &Session, declared: &Declared<'_>) -> Vec<PathBuf> {
     if declared.read_only {
         return Vec::new();
     }
-    let mut roots = vec![session.workspace().to_owned()];
+    let mut roots = vec![session.workspace().to_path_buf()];
     roots.extend(session.engine().settings().sandbox.write.iter().cloned());
     for (place, access) in declared.places {
         if *access == Access::Write && !roots.iter().any(|root| place.starts_with(root)) {

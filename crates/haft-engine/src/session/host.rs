@@ -67,7 +67,7 @@ impl CallHost {
         let doer = prepared.ticket.as_ref().map(|ticket| Doer {
             key: ticket.key.clone(),
             turn,
-            workspace: session.workspace().to_owned(),
+            workspace: session.workspace().to_path_buf(),
         });
         CallHost {
             session,
@@ -142,7 +142,7 @@ impl Host for CallHost {
     fn files(&self) -> Arc<dyn Files> {
         let door = DeclaredFiles::new(
             self.places.clone(),
-            self.session.workspace(),
+            &self.session.workspace(),
             self.session.seen().clone(),
             self.session.engine().ledger().clone(),
             Gate::new(self.session.clone(), self.entry.clone(), self.token().clone()),

@@ -19,6 +19,7 @@ mod host; //      what stands behind a running call
 mod memory; //    what it knows from one turn to the next
 mod plan; //      what it has set out to do
 mod deeds; //     what it has done
+mod worktree; //  where it works instead
 mod occasions; // what happens besides calls, for hooks to hear
 mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
@@ -44,3 +45,4 @@ pub use restore::{Past, Restore, RestoreError, restore};
 pub use state::{Explanation, Session, SessionError, SessionOptions};
 pub use tasks::TaskFacts;
 pub use walk::survey;
+pub use worktree::{WORKTREE, Worktree};

@@ -23,12 +23,13 @@ use super::{
     plan::{self, PLAN, Plan, Todo},
     rules::SessionRules,
     tasks::{TaskFacts, TaskList},
+    worktree::{self, WORKTREE, Worktree},
 };
 use crate::{
     engine::Engine,
     policy::{
-        Bases, Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules,
-        Written, path_rule,
+        Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules, Written,
+        path_rule,
     },
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError, search::Usage},
     result::{ToolResult, refused},
@@ -42,7 +43,6 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     engine: Engine,
     id: SessionId,
-    workspace: PathBuf,
     home: Option<PathBuf>,
     caller: Caller,
     rules: SessionRules,
@@ -72,6 +72,8 @@ struct State {
     moved: bool,
     loaded: Vec<String>,
     values: Map<String, Value>,
+    /// The workspace that was left for a worktree.
+    left: Option<PathBuf>,
     interrupt: Interrupt,
 }
 
@@ -156,13 +158,14 @@ impl fmt::Display for SessionError {
 impl std::error::Error for SessionError {}
 
 impl Session {
-    pub(crate) fn begin(engine: Engine, options: SessionOptions) -> Result<Session, SessionError> {
+    pub(crate) fn begin(engine: Engine, mut options: SessionOptions) -> Result<Session, SessionError> {
         let place = |path: PathBuf| {
             let found = std::path::absolute(&path).and_then(|path| locate(&path));
             found.map_err(|err| SessionError::Workspace(path, err))
         };
         let workspace = place(options.workspace)?;
         engine.clean_up();
+        let away = goes_on_in(&mut options.memory, &workspace);
         let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
         let now = Circumstances {
             model: options.model.as_deref(),
@@ -178,8 +181,11 @@ impl Session {
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
-        let bases = Bases { workspace: workspace.clone(), home };
-        let rules = SessionRules::new(rules, bases).map_err(SessionError::Rules)?;
+        let rules = SessionRules::new(rules, &workspace, home).map_err(SessionError::Rules)?;
+        if let Some(worktree) = away {
+            let (there, left) = worktree.places();
+            rules.move_to(&there, Some(&left)).map_err(SessionError::Rules)?;
+        }
         let toolset = match &options.toolset {
             Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
             None => None,
@@ -193,6 +199,7 @@ impl Session {
             mode: options.mode,
             base: Arc::new(PathBase { cwd, home: options.home.clone() }),
             loaded: options.memory.loaded,
+            left: worktree::worktree(&options.memory.values).map(|worktree| worktree.places().1),
             values: options.memory.values,
             moved: options.memory.cwd.is_some(),
             interrupt: Interrupt::default(),
@@ -200,7 +207,6 @@ impl Session {
         Ok(Session(Arc::new(Inner {
             engine,
             id: options.id,
-            workspace,
             home: options.home,
             caller: options.caller,
             rules,
@@ -403,9 +409,14 @@ impl Session {
         self.engine().redactor()
     }
 
-    /// The root of what it may touch unasked, links resolved.
-    pub fn workspace(&self) -> &Path {
-        &self.0.workspace
+    /// The root of what it may touch unasked, links resolved: that of the worktree while it is in one.
+    pub fn workspace(&self) -> Arc<Path> {
+        self.0.rules.workspace()
+    }
+
+    /// The worktree that it is in.
+    pub fn worktree(&self) -> Option<Worktree> {
+        worktree::worktree(&self.lock().values)
     }
 
     /// How careful it is: [`Mode::Plan`] while a plan is being made, its own mode otherwise.
@@ -484,7 +495,7 @@ impl Session {
     pub fn facts(&self) -> SessionFacts {
         SessionFacts {
             id: self.0.id.clone(),
-            workspace: self.0.workspace.clone(),
+            workspace: self.workspace().to_path_buf(),
             cwd: self.lock().base.cwd.clone(),
             home: self.0.home.clone(),
             caller: self.0.caller.clone(),
@@ -535,9 +546,31 @@ impl Session {
                     state.moved = true;
                 }
                 Change::Load(names) => state.load(names),
-                Change::State(key, value) => drop(state.values.insert(key, value)),
+                Change::State(key, value) => {
+                    let moves = key == WORKTREE;
+                    state.values.insert(key, value);
+                    if moves {
+                        self.settle_in(&mut state);
+                    }
+                }
             }
         }
+    }
+
+    /// Works where the state says: in a worktree, or in the workspace that was left for one.
+    fn settle_in(&self, state: &mut State) {
+        let now = worktree::worktree(&state.values);
+        let moved = match (&now, &state.left) {
+            (Some(worktree), _) => {
+                let (there, left) = worktree.places();
+                self.0.rules.move_to(&there, Some(&left))
+            }
+            (None, Some(left)) => self.0.rules.move_to(left, None),
+            (None, None) => Ok(()),
+        };
+        // The same rules were compiled before, for another place: what could be wrong with them has been told then.
+        debug_assert!(moved.is_ok(), "{moved:?}");
+        state.left = now.map(|worktree| worktree.places().1);
     }
 
     pub(crate) fn grants(&self) -> &Grants {
@@ -576,7 +609,8 @@ impl Session {
     pub(crate) async fn begin_turn(&self) -> u32 {
         let Some(journal) = self.engine().journal() else { return 0 };
         let turn = self.known().await.next_turn();
-        let note = Note::Turn { workspace: &self.0.workspace, mode: self.mode(), caller: &self.0.caller };
+        let workspace = self.workspace();
+        let note = Note::Turn { workspace: &workspace, mode: self.mode(), caller: &self.0.caller };
         // Nothing depends on it: each call says for itself that it could not be recorded.
         let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
         turn
@@ -611,7 +645,7 @@ impl Session {
             spec,
             effects: &prepared.effects,
             mode: self.mode(),
-            workspace: &self.0.workspace,
+            workspace: &prepared.workspace,
             caller: &self.0.caller,
             external: prepared.entry.is_external() || !prepared.effects.counts_as().is_empty(),
         }
@@ -630,6 +664,18 @@ impl Session {
         // No code of others runs under this lock, so a poisoned one holds a state that is whole.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The worktree that a session goes on in. One that is gone, or of another workspace, is forgotten.
+fn goes_on_in(memory: &mut Memory, workspace: &Path) -> Option<Worktree> {
+    let worktree = worktree::worktree(&memory.values)?;
+    let (there, left) = worktree.places();
+    if left == workspace && there.is_dir() {
+        return Some(worktree);
+    }
+    memory.values.shift_remove(WORKTREE);
+    memory.cwd = None;
+    None
 }
 
 impl State {
@@ -651,7 +697,7 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.0.id)
-            .field("workspace", &self.0.workspace)
+            .field("workspace", &self.workspace())
             .finish_non_exhaustive()
     }
 }

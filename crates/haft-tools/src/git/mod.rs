@@ -14,7 +14,7 @@ mod withheld; //   what rules keep from being shown
 mod patterns; //   their patterns, as git understands them
 mod report; //     what model and person are told
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod hostile;
 

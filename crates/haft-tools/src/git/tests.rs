@@ -65,7 +65,7 @@ const BEGIN: &str = "git init -q -b main . && git config user.name Ann && git co
 
 /// Runs commands that make a repository, without a developer's own settings.
 #[expect(clippy::disallowed_methods, reason = "a repository is made by git itself")]
-pub(super) fn shell(directory: &Path, commands: &str) -> String {
+pub(crate) fn shell(directory: &Path, commands: &str) -> String {
     let mut bash = Command::new("/bin/bash");
     bash.args(["-ec", commands]).current_dir(directory);
     for (name, value) in [

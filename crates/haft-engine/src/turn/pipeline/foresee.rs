@@ -5,6 +5,7 @@
 
 use std::{
     panic::AssertUnwindSafe,
+    path::Path,
     sync::{Arc, OnceLock},
     time::Instant,
 };
@@ -14,7 +15,7 @@ use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
-use crate::{policy::Said, pool::Entry};
+use crate::{policy::Said, pool::Entry, session::Session};
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
@@ -25,6 +26,8 @@ pub(crate) struct Prepared<'t> {
     /// Taken by the first attempt to run it.
     pub(crate) bound: Option<Box<dyn Bound>>,
     pub(crate) effects: Effects,
+    /// The workspace that it was understood in.
+    pub(crate) workspace: Arc<Path>,
     pub(crate) coerced: Vec<Coercion>,
     pub(crate) arrived: Instant,
     /// What hooks have said of it, once they were asked.
@@ -35,8 +38,9 @@ pub(crate) struct Prepared<'t> {
     pub(crate) stopped_within: OnceLock<Box<Said>>,
 }
 
-pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepared<'t>, NotUnderstood> {
+pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Prepared<'t>, NotUnderstood> {
     let Checked { call, name, entry, mut input, coerced } = checked;
+    let (base, workspace) = (&*session.path_base(), session.workspace());
     entry.tool().schema().make_paths_absolute(&mut input, base);
     let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input, base)));
     match asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic))) {
@@ -47,6 +51,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, base: &PathBase) -> Result<Prepa
             input: Arc::new(input),
             bound: Some(bound),
             effects,
+            workspace,
             coerced,
             arrived: Instant::now(),
             heard: None,

@@ -81,7 +81,7 @@ async fn renewed<'t>(
         input: Arguments::Value(input),
     };
     let checked = check::check(resolved, cx.session.failures()).map_err(|not| not.fault)?;
-    let mut renewed = foresee::foresee(checked, &cx.session.path_base()).map_err(|not| not.fault)?;
+    let mut renewed = foresee::foresee(checked, cx.session).map_err(|not| not.fault)?;
     let paths = vec![renewed.paths()];
     let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
     let targets = located.into_iter().next().unwrap_or_else(|| Err(Fault::failed("no path was resolved")))?;

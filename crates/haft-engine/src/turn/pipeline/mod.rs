@@ -94,7 +94,7 @@ pub(crate) fn prepare<'t>(
 fn understand<'t>(cx: CallCx<'t>, call: Call) -> Result<Prepared<'t>, NotUnderstood> {
     let resolved = resolve::resolve(cx.pool, call)?;
     let checked = check::check(resolved, cx.session.failures())?;
-    foresee::foresee(checked, &cx.session.path_base())
+    foresee::foresee(checked, cx.session)
 }
 
 /// Steps 4 to 8: everything that happens once the call's turn has come.

@@ -28,6 +28,8 @@ pub struct Agent {
     pub(crate) ids: Ids,
     pub(crate) guard: Guard,
     pub(crate) gauge: Gauge,
+    /// So many tokens it had when it was last made shorter.
+    pub(crate) shortest: u64,
     pub(crate) usage: Usage,
     /// What joins the next message of the person: words of hooks, and what they should know of the last run.
     pub(crate) preface: Vec<String>,
@@ -99,6 +101,7 @@ impl AgentBuilder {
             ids: Ids::used(past.calls.iter().chain(&past.open)),
             guard: Guard::default(),
             gauge: Gauge::default(),
+            shortest: 0,
             usage: Usage::default(),
             preface: Vec::new(),
             prompt: prompt.unwrap_or_default(),

@@ -53,13 +53,16 @@ impl Agent {
 
     /// Makes room if the window is nearly full.
     pub(crate) async fn make_room(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Result<(), End> {
-        if self.gauge.used(&self.history) < share(self.options.window, FULL) {
+        let used = self.gauge.used(&self.history);
+        // What could not be made shorter is not tried again in every turn.
+        if used < share(self.options.window, FULL) || used < share(self.shortest, 1.2) {
             return Ok(());
         }
         match self.shorten(on, interrupt).await {
             Err(_) if interrupt.is_triggered() => Err(End::Interrupted),
             Err(error) => Err(End::Failed(error)),
-            Ok(()) => Ok(()),
+            // Where nothing could be left out, the API says whether it is too much.
+            Ok(_) => Ok(()),
         }
     }
 
@@ -68,18 +71,27 @@ impl Agent {
         let used = self.gauge.used(&self.history);
         // Nothing else is known of the window than that this is more than it has.
         self.options.window = self.options.window.min(used.max(1_000));
-        self.shorten(on, interrupt).await
+        match self.shorten(on, interrupt).await? {
+            true => Ok(()),
+            false => Err(error(ErrorKind::ContextWindow, "the conversation cannot be made shorter")),
+        }
     }
 
-    async fn shorten(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Result<(), ModelError> {
+    /// Whether it is shorter now.
+    async fn shorten(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Result<bool, ModelError> {
         let before = self.begin_compacting("auto", "", on).await;
         let enough = share(self.options.window, ROOMY);
         self.put_away(enough, on).await;
         if self.gauge.used(&self.history) > enough {
             self.summarise("", on, interrupt).await?;
         }
+        self.gauge.forget();
+        self.shortest = self.gauge.used(&self.history);
+        if self.shortest >= before {
+            return Ok(false);
+        }
         self.compacted(before, on).await;
-        Ok(())
+        Ok(true)
     }
 
     async fn begin_compacting(&mut self, trigger: &str, instructions: &str, on: OnEvent<'_>) -> u64 {
@@ -271,18 +283,22 @@ fn size(block: &Block) -> usize {
     }
 }
 
-/// Leaves out the oldest message, with the results that belong to it. Says no if only the last one is left.
+/// Leaves out the oldest messages, with the results that belong to them. Says no if there are none but the last one.
 fn forget_oldest(history: &mut History) -> bool {
-    let messages = history.messages();
-    let cut = (1..messages.len()).find(|at| !matches!(messages[*at], Message::Results(_)));
-    cut.is_some_and(|cut| forget(history, cut))
+    forget_before(history, OLDEST)
 }
 
 /// Leaves out the older half.
 fn forget_half(history: &mut History) -> bool {
+    forget_before(history, (history.messages().len() / 2).max(OLDEST))
+}
+
+/// At least so many are left out at once: one word is put in their place, so that one would not be less.
+const OLDEST: usize = 2;
+
+fn forget_before(history: &mut History, least: usize) -> bool {
     let messages = history.messages();
-    let middle = (messages.len() / 2).max(1);
-    let cut = (middle..messages.len()).find(|at| !matches!(messages[*at], Message::Results(_)));
+    let cut = (least..messages.len()).find(|at| !matches!(messages[*at], Message::Results(_)));
     cut.is_some_and(|cut| forget(history, cut))
 }
 
@@ -295,4 +311,53 @@ fn forget(history: &mut History, cut: usize) -> bool {
     }
     history.extend(rest);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_engine::Call;
+    use haft_model::{Assistant, Dialect, Part, Said};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Messages as letters: `u`ser, `a`ssistant, `r`esults.
+    fn history(letters: &str) -> History {
+        let mut history = History::new(Dialect::Anthropic);
+        for letter in letters.chars() {
+            let call = Call::new("1", "Read", json!({}));
+            history.push(match letter {
+                'u' => Message::user("Go"),
+                'a' => Message::Assistant(Assistant { parts: vec![Part::new(Said::Call(call))] }),
+                _ => Message::Results(Vec::new()),
+            });
+        }
+        history
+    }
+
+    fn letters(history: &History) -> String {
+        let letter = |message: &Message| match message {
+            Message::User(_) => 'u',
+            Message::Assistant(_) => 'a',
+            Message::Results(_) => 'r',
+        };
+        history.messages().iter().map(letter).collect()
+    }
+
+    #[test]
+    fn what_is_left_begins_with_the_person_and_becomes_shorter_until_only_the_last_is_left() {
+        let mut history = history("uararauaru");
+        let mut seen = vec![letters(&history)];
+        while forget_oldest(&mut history) {
+            seen.push(letters(&history));
+        }
+        assert_eq!(seen, ["uararauaru", "uarauaru", "uauaru", "uaru", "u"]);
+    }
+
+    #[test]
+    fn half_of_it_is_left_out_at_once() {
+        let mut history = history("uararararu");
+        assert!(forget_half(&mut history));
+        assert_eq!(letters(&history), "uararu");
+    }
 }

@@ -77,15 +77,12 @@ mod tests {
 
     use super::*;
 
+    /// A conversation of so many bytes.
     fn history(bytes: usize) -> History {
         let mut history = History::new(Dialect::OpenAi);
-        let empty = {
-            history.push(Message::user(""));
-            let bytes = history.bytes();
-            history.truncate(0);
-            bytes
-        };
-        history.push(Message::user("x".repeat(bytes - empty)));
+        history.push(Message::user("x"));
+        let around = history.bytes() - 1;
+        history.replace(0, Message::user("x".repeat(bytes - around)));
         history
     }
 

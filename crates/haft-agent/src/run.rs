@@ -17,6 +17,9 @@ use crate::{
 /// So often an answer that was cut off at the most tokens is asked to go on, in a row.
 const MOST_CONTINUED: u32 = 3;
 
+/// So often in a row a model may want to be asked again with what it said so far, or a hook may keep it going.
+const MOST_AGAIN: u32 = 20;
+
 /// The books of a run.
 #[derive(Default)]
 struct Run {
@@ -29,8 +32,10 @@ struct Run {
     continued: u32,
     /// Whether the conversation was made shorter because the API said that it must be, and has not been answered since.
     squeezed: bool,
-    /// Whether a hook has kept the model going.
-    kept_going: bool,
+    /// Answers in a row after which the model wanted to be asked again.
+    paused: u32,
+    /// How often a hook has kept the model going.
+    kept_going: u32,
 }
 
 impl Run {
@@ -194,7 +199,7 @@ impl Agent {
         if calls.is_empty() {
             return self.without_calls(run, stop, on, interrupt).await;
         }
-        run.continued = 0;
+        (run.continued, run.paused) = (0, 0);
         let judged = self.guard.judge(&calls.iter().zip(&results).collect::<Vec<_>>());
         if let Judged::Tell(place) | Judged::Stuck(place) = judged {
             results[place].messages.push(words(&calls[place].name));
@@ -220,7 +225,10 @@ impl Agent {
     ) -> Option<End> {
         match stop {
             Stop::Refused => return Some(End::Refused),
-            Stop::Paused => return None,
+            Stop::Paused => {
+                run.paused += 1;
+                return (run.paused > MOST_AGAIN).then_some(End::TokenLimit);
+            }
             Stop::MaxTokens if run.continued >= MOST_CONTINUED => return Some(End::TokenLimit),
             Stop::MaxTokens => {
                 run.continued += 1;
@@ -238,15 +246,16 @@ impl Agent {
             Stop::ContextWindow => return Some(End::TokenLimit),
             Stop::End | Stop::Calls | Stop::Other(_) => {}
         }
-        let said = self.session.stops(&run.text, run.kept_going).await;
+        let said = self.session.stops(&run.text, run.kept_going > 0).await;
         notices(&said, on);
         if let Some(why) = said.iter().find_map(|said| said.stop.clone()) {
             return Some(End::Stopped(why));
         }
         match refusal(&said) {
             None => Some(End::Answered),
+            Some(reason) if run.kept_going >= MOST_AGAIN => Some(End::Stopped(reason)),
             Some(reason) => {
-                run.kept_going = true;
+                run.kept_going += 1;
                 self.add(Message::user(reason), on).await;
                 None
             }

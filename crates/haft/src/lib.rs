@@ -7,6 +7,8 @@
 //! The README's example is checked here:
 #![doc = include_str!("../../../README.md")]
 
+#[cfg(feature = "agent")]
+pub use haft_agent as agent;
 pub use haft_engine as engine;
 #[cfg(feature = "hooks")]
 pub use haft_hooks as hooks;

@@ -80,6 +80,25 @@ async fn an_answer_that_was_cut_off_goes_on_and_a_refusal_is_the_end() {
 }
 
 #[tokio::test]
+async fn a_run_can_be_a_task_of_its_own() {
+    let stage =
+        Stage::new([Turn::new().call("Sized", json!({ "bytes": 2 })), Turn::new().text("Done.")]).await;
+    let mut agent = stage.agent();
+    let run = tokio::spawn(async move {
+        let interrupt = haft_engine::turn::Interrupt::default();
+        agent.run("Go", &mut |_| {}, &interrupt).await
+    });
+    assert_eq!(run.await.unwrap().text, "Done.");
+}
+
+#[tokio::test]
+async fn a_model_that_pauses_for_ever_is_not_asked_for_ever() {
+    let stage = Stage::new(haft_testkit::Script::always(Turn::new().text("…").stop(Stop::Paused))).await;
+    assert_eq!(stage.run(&mut stage.agent(), "Go").await.end, End::TokenLimit);
+    assert_eq!(stage.requests().len(), 21);
+}
+
+#[tokio::test]
 async fn agents_in_one_process_know_nothing_of_each_other() {
     let turns = || [Turn::new().call("Sleep", json!({ "ms": 20 })), Turn::new().text("Done.")];
     let (one, other) = (Stage::new(turns()).await, Stage::new(turns()).await);

@@ -103,7 +103,7 @@ pub(crate) struct Options {
     /// For this run, take the workspace's own settings as trusted. `haft trust` does it for good
     #[arg(long)]
     pub(crate) trust: bool,
-    /// The model that makes the calls: rules may be for some models only
+    /// The model that makes the calls, which `haft run` asks: rules may be for some models only
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// The agent that the model plays: rules may be for some agents only

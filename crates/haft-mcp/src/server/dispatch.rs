@@ -66,20 +66,21 @@ async fn worked_out(
 
 async fn legacy(visit: Visit, method: &str, params: Map<String, Value>) -> Result<Value, Refused> {
     match method {
-        "initialize" => return hello::initialize(&visit, params).await,
+        "initialize" => return Box::pin(hello::initialize(&visit, params)).await,
         "ping" => return Ok(json!({})),
         _ if !visit.guest.has_begun() => return Err(visit.said.incomplete()),
-        "logging/setLevel" => return hello::set_level(&visit, &params).await,
-        "resources/subscribe" => return resources::subscribe(&visit, params).await,
-        "resources/unsubscribe" => return resources::unsubscribe(&visit, params).await,
+        "logging/setLevel" => return Box::pin(hello::set_level(&visit, &params)).await,
+        "resources/subscribe" => return Box::pin(resources::subscribe(&visit, params)).await,
+        "resources/unsubscribe" => return Box::pin(resources::unsubscribe(&visit, params)).await,
         _ => {}
     }
     let desk = visit.desk();
+    // What works them out has kilobytes of state, which every future around it would hold and every move of it copy.
     let answer = match method {
-        "tools/call" => call::call(visit, desk.clone(), params).await,
-        "prompts/get" => prompts::get(visit, desk.clone(), params).await,
-        "resources/read" => resources::read(visit, desk.clone(), params).await,
-        _ => either(visit, method, params).await,
+        "tools/call" => Box::pin(call::call(visit, desk.clone(), params)).await,
+        "prompts/get" => Box::pin(prompts::get(visit, desk.clone(), params)).await,
+        "resources/read" => Box::pin(resources::read(visit, desk.clone(), params)).await,
+        _ => Box::pin(either(visit, method, params)).await,
     };
     desk.end();
     answer
@@ -87,12 +88,12 @@ async fn legacy(visit: Visit, method: &str, params: Map<String, Value>) -> Resul
 
 async fn modern(visit: Visit, method: &str, mut params: Map<String, Value>) -> Result<Value, Refused> {
     match method {
-        "server/discover" => hello::discover(&visit).await,
-        "subscriptions/listen" => listen::listen(&visit, &params).await,
-        "tools/call" => parked::run(visit, method, &mut params, call::call).await,
-        "prompts/get" => parked::run(visit, method, &mut params, prompts::get).await,
-        "resources/read" => parked::run(visit, method, &mut params, resources::read).await,
-        _ => either(visit, method, params).await,
+        "server/discover" => Box::pin(hello::discover(&visit)).await,
+        "subscriptions/listen" => Box::pin(listen::listen(&visit, &params)).await,
+        "tools/call" => Box::pin(parked::run(visit, method, &mut params, call::call)).await,
+        "prompts/get" => Box::pin(parked::run(visit, method, &mut params, prompts::get)).await,
+        "resources/read" => Box::pin(parked::run(visit, method, &mut params, resources::read)).await,
+        _ => Box::pin(either(visit, method, params)).await,
     }
 }
 

@@ -80,7 +80,7 @@ impl Query {
     /// Found from the places that were touched, and from nothing else.
     fn among(places: &Places, filter: &CallFilter) -> Query {
         let mut query = Query::new(BY_NUMBER, false, filter);
-        query.conditions.push(format!("calls.no IN (SELECT no FROM touched WHERE {})", places.found()));
+        query.conditions.push(format!("calls.no IN ({})", places.numbers()));
         query.values.extend(places.values());
         query
     }

@@ -111,14 +111,19 @@ impl Places {
         Ok(self)
     }
 
-    /// How often they were touched, counted up to just above a figure.
+    /// How often they were touched, counted up to just above a figure. Way by way: each has an index of its own, and what is
+    /// many is known after the first.
     pub(super) fn count(&self, db: &Connection, most: i64) -> Result<i64> {
-        let sql = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM touched WHERE {} LIMIT {})",
-            self.found(),
-            most.saturating_add(1)
-        );
-        db.prepare_cached(&sql)?.query_row(params_from_iter(self.values()), |row| row.get(0))
+        self.0.iter().try_fold(0, |count, way| {
+            if count > most {
+                return Ok(count);
+            }
+            let (sql, limit) = (way.sql(true), most.saturating_add(1));
+            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM touched WHERE {sql} LIMIT {limit})");
+            let more: i64 =
+                db.prepare_cached(&sql)?.query_row(params_from_iter(way.values()), |row| row.get(0))?;
+            Ok(count + more)
+        })
     }
 
     /// No call after this one touched any of them.
@@ -126,18 +131,15 @@ impl Places {
         self.0.iter().try_fold(0, |most, way| way.latest(db).map(|latest| most.max(latest)))
     }
 
-    /// As a condition on `touched`, to find rows by.
-    pub(super) fn found(&self) -> String {
-        self.any_way(true)
+    /// The numbers of the calls that touched them. Some may come twice.
+    pub(super) fn numbers(&self) -> String {
+        let each = |way: &Way| format!("SELECT no FROM touched WHERE {}", way.sql(true));
+        self.0.iter().map(each).collect::<Vec<_>>().join(" UNION ALL ")
     }
 
-    /// As a condition on a row of it that was found otherwise.
+    /// As a condition on a row of `touched` that was found otherwise.
     pub(super) fn each(&self) -> String {
-        self.any_way(false)
-    }
-
-    fn any_way(&self, is_found_from_here: bool) -> String {
-        let ways: Vec<String> = self.0.iter().map(|way| way.sql(is_found_from_here)).collect();
+        let ways: Vec<String> = self.0.iter().map(|way| way.sql(false)).collect();
         format!("({})", ways.join(" OR "))
     }
 

@@ -171,7 +171,7 @@ async fn ticking() {
 }
 
 /// By then a client has said hello and knows the tools.
-const START: Duration = Duration::from_secs(1);
+const START: Duration = Duration::from_millis(200);
 
 /// Shorter than the time limit of any call that does not end at once.
 const TICK: Duration = Duration::from_secs(10);

@@ -64,8 +64,12 @@ mod tests {
             let line = status.lines().find(|line| line.starts_with("RssFile:")).unwrap().to_owned();
             line.split_ascii_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
         };
-        let before = resident();
-        assert!(let_go_of_code().unwrap() > 0);
-        assert!(resident() < before, "{before} KB before, {} KB after", resident());
+        // Other tests, in this process as well, have their code mapped again at once.
+        let is_less = || {
+            let before = resident();
+            assert!(let_go_of_code().unwrap() > 0);
+            resident() < before
+        };
+        assert!((0..100).any(|_| is_less()));
     }
 }

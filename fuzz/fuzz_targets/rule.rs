@@ -49,6 +49,7 @@ fn decide(rules: [&str; 3], tool: &str, path: &str) -> Option<(Verdict, String)>
         mode: Mode::Default,
         workspace: Path::new("/w"),
         caller: &Caller::default(),
+        read_only: false,
         external: false,
     });
     Some((decision.verdict, decision.trace.explain()))

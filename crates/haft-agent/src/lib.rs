@@ -22,10 +22,12 @@ mod context; //    how full the window is
 mod system; //     what the model is told first
 mod notes; //      what the project says of itself
 mod transcript; // what was said, for later
+mod delegate; //   agents that an agent starts
 
 pub use agent::{Agent, AgentBuilder, Past};
 pub use compact::Compacted;
 pub use context::Context;
+pub use delegate::{AgentDefinition, DefinitionError, Delegate, DelegateLimits};
 pub use event::{AgentEvent, End, OnEvent, Outcome, Prompt};
 pub use model::{Model, ModelStream};
 pub use options::{AgentOptions, Patience};
@@ -35,3 +37,6 @@ pub use transcript::{Line, Transcript};
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../../../docs/agent.md")]
 struct Docs;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/delegate.md")]
+struct DelegateDocs;

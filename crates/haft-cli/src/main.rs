@@ -14,6 +14,7 @@ mod secrets; //   what must not be shown
 mod kept; //      files of the state directory
 mod trust; //     whether what a workspace brings counts
 mod skills; //    the skills that count
+mod agents; //    the agents that are defined in files
 mod servers; //   the servers that are configured
 mod pins; //      what tools of servers said when they were first permitted
 mod usage; //     which tools were called in this workspace

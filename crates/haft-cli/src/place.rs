@@ -78,6 +78,11 @@ pub(crate) fn user_skills() -> Option<PathBuf> {
     Some(user_settings()?.parent()?.join("skills"))
 }
 
+/// Where the user keeps definitions of agents, whether there are any or not.
+pub(crate) fn user_agents() -> Option<PathBuf> {
+    Some(user_settings()?.parent()?.join("agents"))
+}
+
 /// What outlives a command.
 pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let base = variable("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));

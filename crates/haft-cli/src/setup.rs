@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use haft_agent::{AgentOptions, Delegate, DelegateLimits, Model};
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
     policy::{Asker, ByEffects, Mode, Origin, Rules, Written},
@@ -20,6 +21,7 @@ use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
 
 use crate::{
+    agents::Agents,
     ask::{Terminal, may_ask},
     cli::Options,
     exit::usage,
@@ -49,6 +51,8 @@ pub(crate) struct Setup {
     pub(crate) mode: Mode,
     settings: Settings,
     skills: Skills,
+    /// The agents that a trusted workspace defines, as they were read.
+    agents: Agents,
     pub(crate) servers: Servers,
     pub(crate) telemetry: Telemetry,
     /// The person, if there is one: whoever asks them waits for their turn.
@@ -92,6 +96,7 @@ impl Setup {
         };
         let terminal = may_ask(&options).then(|| Arc::new(Terminal::new(kept_in)));
         let skills = Skills::find(counts.then_some(&brought), talk);
+        let agents = Agents::brought(counts.then_some(&brought));
         let servers = servers(&settings, terminal.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
@@ -102,6 +107,7 @@ impl Setup {
             mode,
             settings,
             skills,
+            agents,
             servers,
             telemetry,
             terminal,
@@ -141,9 +147,26 @@ impl Setup {
     }
 
     /// The same for a model that haft itself asks: it pays for every tool that it sees in each request, so it sees the few
-    /// that most tasks need, and finds the others.
-    pub(crate) fn agent_engine(&self) -> anyhow::Result<Engine> {
-        self.engine_asking(|builder| self.with_person(builder).settings(|figures| self.load_few(figures)))
+    /// that most tasks need, and finds the others. It may delegate.
+    pub(crate) fn agent_engine(&self, delegate: Delegate) -> anyhow::Result<Engine> {
+        self.engine_asking(|builder| {
+            self.with_person(builder).kernel(delegate).settings(|figures| self.load_few(figures))
+        })
+    }
+
+    /// Sub-agents that ask this model.
+    pub(crate) fn delegate(&self, model: Arc<dyn Model>, options: AgentOptions) -> Delegate {
+        let (usual, set) = (DelegateLimits::default(), self.settings.delegate);
+        let figure = |set: Option<NonZeroUsize>, usual: usize| set.map_or(usual, NonZeroUsize::get);
+        let turns = figure(set.max_turns, usual.max_turns as usize);
+        let limits = DelegateLimits {
+            parallel: figure(set.parallel, usual.parallel),
+            depth: figure(set.depth, usual.depth).min(DEEPEST),
+            max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
+            time: set.timeout_s.map_or(usual.time, |seconds| Duration::from_secs(seconds.get() as u64)),
+            ..usual
+        };
+        Delegate::new(model, options, self.agents.definitions(self.talk), limits)
     }
 
     fn load_few(&self, figures: &mut haft_engine::Settings) {
@@ -471,6 +494,9 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
     // What was called here says nothing about there.
     SessionOptions { workspace, cwd: None, usage: None, ..options.clone() }
 }
+
+/// Deeper than this nobody looks through who does what; a session's id has its parents' in it, and an end to its length.
+const DEEPEST: usize = 4;
 
 /// The tools that a model sees from the beginning. About 2,500 tokens.
 const CORE: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];

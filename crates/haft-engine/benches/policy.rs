@@ -58,6 +58,7 @@ fn thousand_rules(c: &mut Criterion) {
             mode: Mode::Default,
             workspace: Path::new(WORKSPACE),
             caller: &caller,
+            read_only: false,
             external: false,
         };
         assert_eq!(policy.decide(&request).verdict, verdict);

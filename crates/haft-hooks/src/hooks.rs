@@ -136,6 +136,7 @@ fn speaks_of(rule: &str, call: &CallFacts<'_>) -> bool {
         spec: &Spec::new(""),
         effects: call.effects,
         mode: Mode::Bypass,
+        read_only: false,
         workspace: &call.session.workspace,
         caller: &call.session.caller,
         external: false,

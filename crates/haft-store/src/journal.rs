@@ -89,7 +89,8 @@ impl Journal {
     }
 
     async fn start(&self, start: Starting<'_>) -> io::Result<Start> {
-        let started = match start.facts.effects.is_read_only() {
+        // One that works by calls of its own changes nothing itself, and must not run twice all the same.
+        let started = match start.facts.effects.is_read_only() && start.repeatable {
             true => self.begin_quietly(claim(&start)).await,
             false => self.claim(claim(&start)).await,
         };
@@ -342,6 +343,9 @@ fn entry(noted: Noted<'_>) -> Entry {
         Note::Retry { attempt, delay, reason } => {
             let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
             (EventKind::RETRY, json!({ "attempt": attempt, "delay_ms": delay, "reason": reason }))
+        }
+        Note::Delegated { parent, call, agent } => {
+            (EventKind::DELEGATED, json!({ "parent": parent, "call": call, "agent": agent }))
         }
         Note::Recalled => (EventKind::RECALLED, Value::Null),
         Note::Unrecorded(why) => (EventKind::UNRECORDED, json!({ "why": why })),

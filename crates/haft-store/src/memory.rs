@@ -268,7 +268,7 @@ impl Book for MemoryBook {
             turn: row.call.turn,
             turn_ended: pages.ended.contains(&(session.clone(), row.call.turn)),
             state: row.state(&pages.gone),
-            read_only: row.call.class.as_deref() == Some("read_only"),
+            read_only: row.call.class.as_deref() == Some("read_only") && row.call.repeatable,
         });
         let mut past: Vec<PastCall> = past.collect();
         past.drain(..past.len().saturating_sub(most));

@@ -203,6 +203,8 @@ impl EventKind {
     pub const RECALLED: EventKind = EventKind::of("recalled");
     /// It could not be recorded when it happened.
     pub const UNRECORDED: EventKind = EventKind::of("unrecorded");
+    /// Its session is that of a sub-agent.
+    pub const DELEGATED: EventKind = EventKind::of("delegated");
     /// What a path held before and after.
     pub const IMAGE: EventKind = EventKind::of("image");
     /// Something was said in the session's conversation.

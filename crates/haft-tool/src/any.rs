@@ -69,13 +69,21 @@ impl IntoTool for SharedTool {
 
 impl<T: Tool> IntoTool for T {
     fn into_tool(self) -> SharedTool {
-        Arc::new(Typed { tool: self, spec: T::SPEC, schema: OnceLock::new(), output: OnceLock::new() })
+        Arc::new(Typed {
+            tool: self,
+            spec: T::SPEC,
+            prompt: OnceLock::new(),
+            schema: OnceLock::new(),
+            output: OnceLock::new(),
+        })
     }
 }
 
 struct Typed<T: Tool> {
     tool: T,
     spec: Spec,
+    /// Its own words, where the doc comment is not all of them.
+    prompt: OnceLock<Option<String>>,
     schema: OnceLock<Schema>,
     output: OnceLock<Option<Schema>>,
 }
@@ -85,7 +93,8 @@ impl<T: Tool> AnyTool for Typed<T> {
         &self.spec
     }
     fn prompt(&self) -> &str {
-        self.schema().description().unwrap_or_default()
+        let written = self.schema().description().unwrap_or_default();
+        self.prompt.get_or_init(|| self.tool.prompt(written)).as_deref().unwrap_or(written)
     }
     fn schema(&self) -> &Schema {
         self.schema.get_or_init(Schema::of::<T::Input>)

@@ -25,6 +25,7 @@ pub struct Spec {
     roles: &'static [&'static str],
     idempotent: bool,
     needs_person: bool,
+    works_by_calls: bool,
     claims: Option<Arc<Value>>,
 }
 
@@ -47,6 +48,7 @@ impl Spec {
             roles: &[],
             idempotent: false,
             needs_person: false,
+            works_by_calls: false,
             claims: None,
         }
     }
@@ -156,6 +158,13 @@ impl Spec {
         self.needs_person = true;
         self
     }
+
+    /// Says that a call works by calls of its own, each of which is judged by itself and not foreseen in its effects. Such a
+    /// call is on the disk before it starts, and is never made again by itself.
+    pub const fn by_calls(mut self) -> Spec {
+        self.works_by_calls = true;
+        self
+    }
 }
 
 /// What the stages read.
@@ -240,6 +249,11 @@ impl Spec {
     /// What a stranger says of it besides.
     pub fn claims(&self) -> Option<&Value> {
         self.claims.as_deref()
+    }
+
+    /// Whether a call works by calls of its own.
+    pub const fn works_by_calls(&self) -> bool {
+        self.works_by_calls
     }
 
     /// Whether a person must be there.

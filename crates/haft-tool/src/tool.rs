@@ -75,6 +75,12 @@ pub trait Tool: Send + Sync + 'static {
         Availability::Ready
     }
 
+    /// What the model is told, for a tool that has more to say than was known when it was written. `own` is the doc comment of
+    /// [`Input`](Tool::Input), which is the prompt of all others. Asked once.
+    fn prompt(&self, _own: &str) -> Option<String> {
+        None
+    }
+
     /// How a person sees the call at this moment. `None` leaves it to the general drawing.
     fn view(&self, _input: &Self::Input, _moment: Moment<'_>) -> Option<View> {
         None

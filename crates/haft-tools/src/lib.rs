@@ -18,6 +18,10 @@ mod repl; //         Repl: runs code in an interpreter that stays
 mod read; //         Read: what is in a file, as a model can take it in
 mod skill; //        Skill: instructions that are loaded when they are wanted
 mod stat; //         Stat: what is at a path
+mod task_create; //  TaskCreate: notes something to do
+mod task_get; //     TaskGet: all that is known of one thing to do
+mod task_list; //    TaskList: what is to be done, and what goes on
+mod task_update; //  TaskUpdate: changes something to do
 mod task_output; //  TaskOutput: what a task in the background has said
 mod task_stop; //    TaskStop: ends a task in the background
 mod todo_write; //   TodoWrite: the list of things to do
@@ -27,6 +31,7 @@ mod web_fetch; //    WebFetch: what is at an address of the web
 mod worktree; //     EnterWorktree, ExitWorktree: work beside the user's own tree
 mod write; //        Write: a file with this content
 mod kernel; //       for those that see the runtime: what their two halves share
+mod items; //        for several: things to do, and what waits for what
 mod process; //      for several: what a process finds around it
 mod diff; //         for several: a change as a person sees it
 mod preview; //      for several: a change before it is made
@@ -108,9 +113,13 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         read::Read { data_reminder: options.data_reminder }.into_tool(),
         repl::Repl::new(options.repl).into_tool(),
         stat::Stat.into_tool(),
+        task_create::TaskCreate.into_tool(),
+        task_get::TaskGet.into_tool(),
+        task_list::TaskList.into_tool(),
         task_output::TaskOutput.into_tool(),
         task_stop::TaskStop.into_tool(),
         todo_write::TodoWrite.into_tool(),
+        task_update::TaskUpdate.into_tool(),
         #[cfg(feature = "web")]
         web_fetch::WebFetch::new(options.web).into_tool(),
         write::Write.into_tool(),

@@ -12,7 +12,7 @@ use crate::shown::count;
 
 /// Tells what a task in the background has printed since you last looked, and whether it still runs.
 ///
-/// Use it after Bash with `background`. It answers at once, unless you say what to wait for: with `pattern` until a line of
+/// Use it after Bash or Delegate with `background`. It answers at once, unless you say what to wait for: with `pattern` until a line of
 /// new output matches ("listening on"), with `timeout` alone until the task ends; in both cases no longer than `timeout`.
 /// Waiting in vain is an answer, not an error. It fails if there is no such task.
 #[derive(Deserialize, JsonSchema)]

@@ -20,7 +20,8 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("haft-store", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-tools"]),
     ("haft-model", &["haft-tool", "haft-engine"]),
     ("haft-mcp", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
-    ("haft-agent", &["haft-tool", "haft-redact", "haft-engine", "haft-model"]),
+    // The tools are for its tests.
+    ("haft-agent", &["haft-tool", "haft-redact", "haft-engine", "haft-model", "haft-tools"]),
     ("haft-otel", &["haft-tool", "haft-redact", "haft-engine", "haft-mcp"]),
     (
         "haft",

@@ -9,3 +9,4 @@ mod stopped; //   interrupts, limits, circles
 mod requests; //  what the API is sent, turn after turn
 mod compacts; //  conversations that become too long
 mod kept; //      what is kept, and going on with it
+mod delegate; //  agents that an agent starts

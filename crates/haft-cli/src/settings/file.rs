@@ -19,7 +19,8 @@ use toml::{
 };
 
 use super::{
-    Bash, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings, Store, Undo, Web,
+    Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings, Store,
+    Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -44,6 +45,7 @@ struct InFile {
     forbid_modes: Vec<Spanned<String>>,
     managed_rules_only: Option<bool>,
     model: Model,
+    delegate: Delegates,
     limits: Limits,
     tools: Tools,
     read: Read,
@@ -189,6 +191,7 @@ impl<'a> File<'a> {
             rules,
             managed_rules_only: written.managed_rules_only.unwrap_or_default(),
             model: written.model,
+            delegate: written.delegate,
             limits: written.limits,
             tools: super::Tools {
                 defer_above: written.tools.defer_above,

@@ -75,6 +75,10 @@ pub(super) const KEYS: &[Key] = &[
     key("model.context_tokens", Never(MODEL)),
     key("model.answer_tokens", Lower(|set| figure(set.model.answer_tokens, usize::MAX))),
     key("model.max_turns", Lower(|set| figure(set.model.max_turns, usize::MAX))),
+    key("delegate.parallel", Lower(|set| figure(set.delegate.parallel, delegates().parallel))),
+    key("delegate.depth", Lower(|set| figure(set.delegate.depth, delegates().depth))),
+    key("delegate.max_turns", Lower(|set| figure(set.delegate.max_turns, delegates().max_turns as usize))),
+    key("delegate.timeout_s", Lower(|set| figure(set.delegate.timeout_s, seconds(delegates().time)))),
     key("sandbox.enabled", Only(true)),
     key("sandbox.required", Only(true)),
     key("sandbox.write", Never(REACH)),
@@ -165,6 +169,10 @@ fn figure(set: Option<std::num::NonZeroUsize>, usual: usize) -> usize {
 
 fn figures() -> Figures {
     Figures::default()
+}
+
+fn delegates() -> haft_agent::DelegateLimits {
+    haft_agent::DelegateLimits::default()
 }
 
 fn bash() -> haft_tools::BashOptions {

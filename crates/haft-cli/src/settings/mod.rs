@@ -41,6 +41,7 @@ pub(crate) struct Settings {
     /// Whether only managed settings may allow anything.
     pub(crate) managed_rules_only: bool,
     pub(crate) model: Model,
+    pub(crate) delegate: Delegates,
     pub(crate) limits: Limits,
     pub(crate) tools: Tools,
     pub(crate) toolsets: BTreeMap<String, Vec<String>>,
@@ -107,6 +108,31 @@ impl Model {
             context_tokens: later.context_tokens.or(self.context_tokens),
             answer_tokens: later.answer_tokens.or(self.answer_tokens),
             max_turns: later.max_turns.or(self.max_turns),
+        }
+    }
+}
+
+/// How far sub-agents may go, by `[delegate]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Delegates {
+    /// So many are at work at once.
+    pub(crate) parallel: Option<NonZeroUsize>,
+    /// How deep they may stand.
+    pub(crate) depth: Option<NonZeroUsize>,
+    /// So often the model of one is asked.
+    pub(crate) max_turns: Option<NonZeroUsize>,
+    /// How long one may take.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+}
+
+impl Delegates {
+    fn and(self, later: Delegates) -> Delegates {
+        Delegates {
+            parallel: later.parallel.or(self.parallel),
+            depth: later.depth.or(self.depth),
+            max_turns: later.max_turns.or(self.max_turns),
+            timeout_s: later.timeout_s.or(self.timeout_s),
         }
     }
 }
@@ -367,6 +393,7 @@ impl Settings {
             rules: self.rules.and(later.rules),
             managed_rules_only: self.managed_rules_only || later.managed_rules_only,
             model: self.model.and(later.model),
+            delegate: self.delegate.and(later.delegate),
             limits: self.limits.and(later.limits),
             tools: self.tools.and(later.tools),
             toolsets,

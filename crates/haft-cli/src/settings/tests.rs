@@ -102,7 +102,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-         models, agents, groups, model, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
+         models, agents, groups, model, delegate, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(
@@ -217,6 +217,10 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("model.context_tokens", Some("1000"), None),
     ("model.answer_tokens", None, Some("1000")),
     ("model.max_turns", None, Some("3")),
+    ("delegate.parallel", Some("9"), Some("2")),
+    ("delegate.depth", Some("2"), Some("1")),
+    ("delegate.max_turns", Some("101"), Some("3")),
+    ("delegate.timeout_s", Some("1801"), Some("60")),
     ("sandbox.enabled", Some("false"), Some("true")),
     ("sandbox.required", Some("false"), Some("true")),
     ("sandbox.write", Some("[\"/\"]"), None),

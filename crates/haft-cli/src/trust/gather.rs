@@ -21,7 +21,7 @@ use super::named;
 /// The files that are read, if they are there.
 const FILES: [&str; 3] = [SETTINGS[0], SETTINGS[1], SERVERS];
 /// The directories all of whose files are read.
-const DIRECTORIES: [&str; 3] = [".haft/agents", ".haft/skills", ".claude/skills"];
+const DIRECTORIES: [&str; 4] = [".claude/agents", ".claude/skills", ".haft/agents", ".haft/skills"];
 /// The settings among them, in the order in which they are heard.
 pub(super) const SETTINGS: [&str; 2] = ["haft.toml", ".haft/haft.toml"];
 /// The list of servers among them.

@@ -173,7 +173,8 @@ impl Brought {
 
     /// What asks before anything changes a file that its hooks or servers run: whoever could change it could run anything.
     pub(crate) fn guards(&self) -> Vec<Written> {
-        let is_read = |path: &str| [".haft/", ".claude/skills/"].iter().any(|place| path.starts_with(place));
+        const READ: [&str; 3] = [".haft/", ".claude/agents/", ".claude/skills/"];
+        let is_read = |path: &str| READ.iter().any(|place| path.starts_with(place));
         let is_run = |file: &&super::gather::Content| !is_read(&file.path);
         let guard = |file: &super::gather::Content| Written {
             firm: true,

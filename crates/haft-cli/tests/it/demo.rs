@@ -17,7 +17,11 @@ fn the_demo_shows_what_it_says() {
         (r"  [·━]+ +(after \d+ ms, )?\d+ ms", "  ━━ … ms"),
         (r"\d+ ms of work in \d+ ms", "… ms of work in … ms"),
         (r"Permission denied|Read-only file system", "(refused)"),
-        (r"calls in \d\d?\.\d s", "calls in … s"),
+        (r"turns and \d\d?\.\d s", "turns and … s"),
+        (r"[\d.]+ x +…", "… x  …"),
+        (r"~[\d,]+ +", "~…  "),
+        (r"~[\d,]+", "~…"),
+        (r"(\d) {2,}(in \d+ turns|their own|by a )", "$1  $2"),
         (r"fingerprint \w{8} → \w{8}; tools field \d+ → \d+ bytes", "fingerprint … → …; tools field … → … bytes"),
         (r"request [\d.]+ KB, with all of them\s+[\d.]+ KB", "request … KB, with all of them … KB"),
     ] }, { insta::assert_snapshot!(ran.out) });

@@ -12,6 +12,7 @@ mod bash; //      commands
 mod kernel; //    the tools that see the runtime
 mod call; //      one call
 mod run; //       a model with tools
+mod delegate; //  … that has others work for it
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod search; //    tools by what they do

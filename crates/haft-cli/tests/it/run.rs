@@ -42,7 +42,7 @@ impl Model {
     }
 
     /// Runs haft with this model.
-    fn run(&self, place: &Place, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, place: &Place, arguments: &[&str]) -> Ran {
         place.haft(&self.line(arguments).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -51,7 +51,7 @@ impl Model {
         options.into_iter().chain(arguments.iter().map(|word| (*word).to_owned())).collect()
     }
 
-    fn spawn(&self, place: &Place, arguments: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, place: &Place, arguments: &[&str]) -> Child {
         place.command(&self.line(arguments).iter().map(String::as_str).collect::<Vec<_>>()).spawn().unwrap()
     }
 }
@@ -74,7 +74,7 @@ fn read(path: &str) -> Value {
 }
 
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(60), "{what} did not happen");

@@ -36,6 +36,8 @@ pub struct Request<'a> {
     pub effects: &'a Effects,
     /// The mode of the session.
     pub mode: Mode,
+    /// Whether the session may change nothing, whatever its mode: as in plan mode.
+    pub read_only: bool,
     /// The root of the workspace, free of links.
     pub workspace: &'a Path,
     /// Who is behind the session.
@@ -340,7 +342,8 @@ fn may_call(spec: &Spec, caller: &Caller) -> bool {
 
 fn plan_mode(request: &Request<'_>) -> Option<Finding> {
     let permitted = request.effects.is_read_only() && !request.external;
-    (request.mode == Mode::Plan && !permitted).then_some(Finding::deny(Cause::PlanMode, Part::Whole))
+    let is_planning = request.mode == Mode::Plan || request.read_only;
+    (is_planning && !permitted).then_some(Finding::deny(Cause::PlanMode, Part::Whole))
 }
 
 fn bypass_mode(request: &Request<'_>) -> Option<Finding> {

@@ -22,6 +22,7 @@
 //!     spec: &Spec::new("Write"),
 //!     effects: &Effects::writes("/w/app/src/main.rs"),
 //!     mode: Mode::Default,
+//!     read_only: false,
 //!     workspace: Path::new("/w/app"),
 //!     caller: &Caller::default(),
 //!     external: false,

@@ -51,6 +51,8 @@ enum Test {
     Like(String),
     /// The list at this place.
     List(usize),
+    /// Whatever is not in the list at this place.
+    Outside(usize),
 }
 
 impl Toolsets {
@@ -105,6 +107,20 @@ impl Filter {
         Filter { lists: Arc::new([from_all(list)]) }
     }
 
+    /// What both want.
+    #[must_use]
+    pub fn and(&self, other: &Filter) -> Filter {
+        let (first, second) = (self.lists.len(), self.lists.len() + other.lists.len());
+        let moved = other.lists.iter().map(|list| list.iter().map(|item| item.moved(first)).collect());
+        let mut lists: Vec<List> = self.lists.iter().cloned().chain(moved).collect();
+        // Neither is empty: the last list of each is its answer.
+        lists.push(vec![
+            Item { takes_away: false, test: Test::List(first - 1) },
+            Item { takes_away: true, test: Test::Outside(second - 1) },
+        ]);
+        Filter { lists: lists.into() }
+    }
+
     /// Whether a tool is wanted. `name` is what the model calls it.
     pub fn contains(&self, name: &str, spec: &Spec) -> bool {
         let mut answers = Vec::with_capacity(self.lists.len());
@@ -140,7 +156,18 @@ impl Item {
             }
             Test::Like(pattern) => is_like(name, pattern),
             Test::List(place) => answers[*place],
+            Test::Outside(place) => !answers[*place],
         }
+    }
+
+    /// The same where the lists that it refers to stand so many places later.
+    fn moved(&self, by: usize) -> Item {
+        let test = match &self.test {
+            Test::List(place) => Test::List(place + by),
+            Test::Outside(place) => Test::Outside(place + by),
+            other => other.clone(),
+        };
+        Item { takes_away: self.takes_away, test }
     }
 }
 

@@ -140,7 +140,7 @@ pub struct PastCall {
     pub turn_ended: bool,
     /// How far it came.
     pub state: CallState,
-    /// Whether it changed nothing.
+    /// Whether it changed nothing, and may be made again to see what it showed.
     pub read_only: bool,
 }
 
@@ -277,6 +277,15 @@ pub enum Note<'a> {
         delay: Duration,
         /// What went wrong.
         reason: &'a str,
+    },
+    /// The session is that of a sub-agent.
+    Delegated {
+        /// The session that began it.
+        parent: &'a SessionId,
+        /// The call there.
+        call: &'a CallId,
+        /// What kind of agent it is.
+        agent: &'a str,
     },
     /// It was answered from the journal.
     Recalled,

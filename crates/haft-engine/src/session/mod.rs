@@ -42,7 +42,7 @@ pub use memory::Memory;
 pub(crate) use memory::Seen;
 pub use plan::{PLAN, Plan, Step, TODOS, Todo, TodoStatus};
 pub use restore::{Past, Restore, RestoreError, restore};
-pub use state::{Explanation, Session, SessionError, SessionOptions};
+pub use state::{ChildOptions, Explanation, Session, SessionError, SessionOptions};
 pub use tasks::TaskFacts;
 pub use walk::survey;
 pub use worktree::{WORKTREE, Worktree};

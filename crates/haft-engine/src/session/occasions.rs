@@ -26,13 +26,21 @@ impl Session {
     /// The model has finished its answer, with these words. A denial means: go on, for this reason. `again` says that
     /// it has gone on once because of that.
     pub async fn stops(&self, message: &str, again: bool) -> Vec<Said> {
-        self.occasion(Occasion::Stop { again, message }).await
+        match self.sub_agent() {
+            Some(kind) => {
+                let id = self.id().as_str();
+                self.occasion(Occasion::SubagentStop { id, kind, again }).await
+            }
+            None => self.occasion(Occasion::Stop { again, message }).await,
+        }
     }
 
     /// Something happened: all hooks are told together.
     pub async fn occasion(&self, occasion: Occasion<'_>) -> Vec<Said> {
         let hooks = self.engine().hooks();
-        if hooks.is_empty() {
+        // What a sub-agent is told comes from a model: no person has written anything.
+        let is_nobodys = self.sub_agent().is_some() && matches!(occasion, Occasion::UserPrompt { .. });
+        if hooks.is_empty() || is_nobodys {
             return Vec::new();
         }
         let session = self.facts();

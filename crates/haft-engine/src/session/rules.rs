@@ -1,21 +1,53 @@
 //! The rules of a session: compiled when it begins, when a person adds one, and when it moves.
+//!
+//! Those of a sub-agent stand below those of its parent: it allows what the parent allows, as far as that holds for it, asks
+//! and denies all that the parent asks and denies, and what is asked and denied of it besides, where the parent works. A
+//! change above holds below from the next call on.
 
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
 };
 
-use crate::policy::{Bases, Origin, Policy, RuleError, Rules, Written, path_rule};
+use crate::policy::{Bases, Circumstances, Origin, Policy, RuleError, Rules, Written, path_rule};
 
 pub(super) struct SessionRules {
     home: Option<PathBuf>,
+    above: Option<Above>,
     now: RwLock<Compiled>,
 }
 
+/// The rules that these stand below, and for whom they hold here.
+struct Above {
+    rules: Arc<SessionRules>,
+    who: Who,
+}
+
+/// The circumstances of a sub-agent.
+pub(super) struct Who {
+    pub(super) model: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) roles: Vec<String>,
+    pub(super) confined: bool,
+}
+
+impl Who {
+    pub(super) fn circumstances(&self) -> Circumstances<'_> {
+        let Who { model, agent, roles, confined } = self;
+        Circumstances { model: model.as_deref(), confined: *confined, agent: agent.as_deref(), roles }
+    }
+}
+
+#[derive(Clone)]
 struct Compiled {
+    /// All that hold.
     rules: Rules,
+    /// Those of them that are not from above.
+    own: Rules,
     policy: Arc<Policy>,
     ground: Ground,
+    /// What was above when this was compiled.
+    of: Option<Arc<Policy>>,
 }
 
 /// Where a session works.
@@ -34,22 +66,49 @@ impl SessionRules {
     ) -> Result<SessionRules, Vec<RuleError>> {
         let ground = Ground { workspace: workspace.into(), left: None };
         let now = Compiled::new(rules, ground, home.as_deref())?;
-        Ok(SessionRules { home, now: RwLock::new(now) })
+        Ok(SessionRules { home, above: None, now: RwLock::new(now) })
+    }
+
+    /// The rules of a sub-agent. Of `more` only what asks and denies counts: nothing is allowed here that is not above.
+    pub(super) fn below(
+        above: Arc<SessionRules>,
+        who: Who,
+        more: Rules,
+    ) -> Result<SessionRules, Vec<RuleError>> {
+        let (home, above) = (above.home.clone(), Above { rules: above, who });
+        let now = above.compiled(Rules { allow: Vec::new(), ..more }, home.as_deref())?;
+        Ok(SessionRules { home, above: Some(above), now: RwLock::new(now) })
     }
 
     pub(super) fn policy(&self) -> Arc<Policy> {
+        self.renew();
         Arc::clone(&self.read().policy)
     }
 
     pub(super) fn workspace(&self) -> Arc<Path> {
-        Arc::clone(&self.read().ground.workspace)
+        match &self.above {
+            Some(above) => above.rules.workspace(),
+            None => Arc::clone(&self.read().ground.workspace),
+        }
     }
 
-    /// What is decided already stays; a rule that cannot be used changes nothing.
+    /// What is decided already stays; a rule that cannot be used changes nothing. What allows holds above, too: a sub-agent
+    /// may never do what its parent may not.
     pub(super) fn add(&self, more: Rules) -> Result<(), Vec<RuleError>> {
-        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
-        let rules = now.rules.clone().and(more);
-        *now = Compiled::new(rules, now.ground.clone(), self.home.as_deref())?;
+        let Some(above) = &self.above else {
+            let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+            *now = Compiled::new(now.rules.clone().and(more), now.ground.clone(), self.home.as_deref())?;
+            return Ok(());
+        };
+        let tightening = Rules { allow: Vec::new(), ask: more.ask, deny: more.deny };
+        let own = self.read().own.clone().and(tightening);
+        // What cannot be used is found out before anything has changed above.
+        above.compiled(own.clone(), self.home.as_deref())?;
+        if !more.allow.is_empty() {
+            above.rules.add(Rules { allow: more.allow, ..Rules::default() })?;
+        }
+        let now = above.compiled(own, self.home.as_deref())?;
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = now;
         Ok(())
     }
 
@@ -61,8 +120,38 @@ impl SessionRules {
         Ok(())
     }
 
+    /// Compiles again where something above has changed.
+    fn renew(&self) {
+        let Some(above) = &self.above else { return };
+        let theirs = above.rules.policy();
+        let own = {
+            let now = self.read();
+            if now.of.as_ref().is_some_and(|then| Arc::ptr_eq(then, &theirs)) {
+                return;
+            }
+            now.own.clone()
+        };
+        let home = self.home.as_deref();
+        // Each of these rules was compiled before, here or above. If one could not be now, nothing may run.
+        let nothing = || Rules::denying(["*"], Origin::Haft);
+        if let Ok(now) = above.compiled(own, home).or_else(|_| above.compiled(nothing(), home)) {
+            *self.now.write().unwrap_or_else(PoisonError::into_inner) = now;
+        }
+    }
+
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Compiled> {
         self.now.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Above {
+    /// What holds of the rules above, and these besides.
+    fn compiled(&self, own: Rules, home: Option<&Path>) -> Result<Compiled, Vec<RuleError>> {
+        self.rules.renew();
+        let Compiled { rules: theirs, policy, ground, .. } = self.rules.read().clone();
+        let allowed = Rules { allow: theirs.allow, ..Rules::default() }.holding(&self.who.circumstances());
+        let rules = Rules { allow: allowed.allow, ask: theirs.ask, deny: theirs.deny }.and(own.clone());
+        Ok(Compiled { own, of: Some(policy), ..Compiled::new(rules, ground, home)? })
     }
 }
 
@@ -72,7 +161,7 @@ impl Compiled {
         let left = ground.left.as_deref();
         let holding = rules.clone().and(left.map(closed).unwrap_or_default());
         let policy = Arc::new(Policy::compile_away(holding, &bases, left)?);
-        Ok(Compiled { rules, policy, ground })
+        Ok(Compiled { own: rules.clone(), rules, policy, ground, of: None })
     }
 }
 

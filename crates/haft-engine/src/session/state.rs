@@ -1,5 +1,7 @@
 //! The session itself: what calls may see and change.
 
+mod child; // that of a sub-agent
+
 use std::{
     fmt, io,
     path::{Path, PathBuf},
@@ -36,6 +38,9 @@ use crate::{
     turn::{Call, CallCx, Event, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
 };
 
+pub use child::ChildOptions;
+use child::Lineage;
+
 /// Who works where, and what has become of it. Clones are the same session.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
@@ -45,10 +50,13 @@ struct Inner {
     id: SessionId,
     home: Option<PathBuf>,
     caller: Caller,
-    rules: SessionRules,
-    grants: Grants,
+    rules: Arc<SessionRules>,
+    /// From what it began: its sub-agents begin from the same.
+    begun: Begun,
+    /// Shared with its sub-agents: who is asked there grants here.
+    grants: Arc<Grants>,
     /// What a classifier has said.
-    judgements: Record,
+    judgements: Arc<Record>,
     /// The calls that came before; empty until the first turn, and for good where there is no journal.
     known: OnceCell<Known>,
     /// Whether ids of calls are only places in their turn.
@@ -62,6 +70,14 @@ struct Inner {
     pools: Mutex<PoolBuilder>,
     usage: Option<Arc<dyn Usage>>,
     state: Mutex<State>,
+    lineage: Option<Lineage>,
+}
+
+/// Rules before it was asked which of them hold, and what decides that.
+struct Begun {
+    rules: Rules,
+    model: Option<String>,
+    agent: Option<String>,
 }
 
 /// What calls change.
@@ -173,7 +189,8 @@ impl Session {
             agent: options.agent.as_deref(),
             roles: &options.caller.roles,
         };
-        let mut rules = engine.rules().clone().and(options.rules).holding(&now);
+        let given = engine.rules().clone().and(options.rules);
+        let mut rules = given.clone().holding(&now);
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
         // cannot be will keep nothing, and each result will say so.
         if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
@@ -209,9 +226,10 @@ impl Session {
             id: options.id,
             home: options.home,
             caller: options.caller,
-            rules,
-            grants,
-            judgements: Record::default(),
+            rules: Arc::new(rules),
+            begun: Begun { rules: given, model: options.model, agent: options.agent },
+            grants: Arc::new(grants),
+            judgements: Arc::default(),
             known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },
             counts_anew: AtomicBool::new(false),
             toolset,
@@ -222,6 +240,7 @@ impl Session {
             pools: Mutex::new(pools),
             usage: options.usage,
             state: Mutex::new(state),
+            lineage: None,
         })))
     }
 
@@ -304,13 +323,14 @@ impl Session {
 
     /// The tools that the model sees now. Asked at the top of each turn: sources may have changed.
     pub fn pool(&self) -> Arc<Pool> {
-        let (mode, loaded) = {
-            let state = self.lock();
-            (state.mode_now(), state.loaded.clone())
-        };
+        let (mode, loaded) = (self.mode(), self.lock().loaded.clone());
         let policy = self.policy();
-        let hides = |name: &str, spec: &Spec| policy.hides(name, spec, mode, &self.0.caller);
-        self.pool_where(&hides, policy.version() ^ mode as u64, &loaded)
+        // Where nothing may be changed, what changes something is not offered either.
+        let modes = [mode, if self.is_read_only() { Mode::Plan } else { mode }];
+        let hides = |name: &str, spec: &Spec| {
+            modes.iter().find_map(|mode| policy.hides(name, spec, *mode, &self.0.caller))
+        };
+        self.pool_where(&hides, policy.version() ^ modes[0] as u64 ^ ((modes[1] as u64) << 8), &loaded)
     }
 
     /// Remembers that a call of this tool worked.
@@ -419,15 +439,20 @@ impl Session {
         worktree::worktree(&self.lock().values)
     }
 
-    /// How careful it is: [`Mode::Plan`] while a plan is being made, its own mode otherwise.
+    /// How careful it is: [`Mode::Plan`] while a plan is being made, its own mode otherwise. A sub-agent's session is as
+    /// careful as its parent's is now.
     pub fn mode(&self) -> Mode {
-        self.lock().mode_now()
+        match &self.0.lineage {
+            Some(lineage) => lineage.mode(),
+            None => self.lock().mode_now(),
+        }
     }
 
     /// Makes it more or less careful. Whoever says this is the person, so a plan that was being made is not any more.
     ///
     /// A session whose own mode is [`Mode::Plan`] stays so whatever plan is approved. For planning that ends with an
-    /// approved plan there is [`begin_planning`](Session::begin_planning).
+    /// approved plan there is [`begin_planning`](Session::begin_planning). A sub-agent's session can only be made to change
+    /// nothing, by [`Mode::Plan`].
     pub fn set_mode(&self, mode: Mode) {
         let mut state = self.lock();
         state.mode = mode;
@@ -472,13 +497,20 @@ impl Session {
         deeds
     }
 
+    /// What a sub-agent did was done for whoever began it.
     pub(crate) fn note_deed(&self, deed: Deed) {
+        if let Some(parent) = self.parent() {
+            parent.note_deed(deed.clone());
+        }
         self.0.deeds.note(deed);
     }
 
-    /// Notes what the user asks for now: a classifier judges calls by it. Never what a tool printed.
+    /// Notes what the user asks for now: a classifier judges calls by it. Never what a tool printed; what a sub-agent is told
+    /// are a model's words, and are not noted.
     pub fn set_request(&self, text: &str) {
-        self.0.judgements.set_wanted(text);
+        if self.0.lineage.is_none() {
+            self.0.judgements.set_wanted(text);
+        }
     }
 
     /// What its policy is now.
@@ -559,6 +591,10 @@ impl Session {
 
     /// Works where the state says: in a worktree, or in the workspace that was left for one.
     fn settle_in(&self, state: &mut State) {
+        if self.0.lineage.is_some() {
+            // A sub-agent works where its parent does.
+            return;
+        }
         let now = worktree::worktree(&state.values);
         let moved = match (&now, &state.left) {
             (Some(worktree), _) => {
@@ -645,6 +681,7 @@ impl Session {
             spec,
             effects: &prepared.effects,
             mode: self.mode(),
+            read_only: self.is_read_only(),
             workspace: &prepared.workspace,
             caller: &self.0.caller,
             external: prepared.entry.is_external() || !prepared.effects.counts_as().is_empty(),

@@ -6,6 +6,7 @@ mod kit; //      what the tests share
 mod turns; //    how the calls of a turn run together
 mod limits; //   time-outs, interrupts, retries, panics
 mod inputs; //   what becomes of wrong names and arguments
+mod children; // sessions of sub-agents
 mod asking; //   questions and answers, and modes
 mod refusals; // what a model reads when it may not
 mod judge; //    a model in the person's place

@@ -88,6 +88,7 @@ fn for_owners(workspace: &Workspace) -> (Refusal, String) {
         mode: Mode::Default,
         workspace: workspace.root(),
         caller: &Caller::default(),
+        read_only: false,
         external: false,
     };
     let fault = Policy::compile(Rules::default(), &bases).unwrap().decide(&request).fault(&request);

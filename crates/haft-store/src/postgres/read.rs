@@ -82,7 +82,7 @@ pub(super) async fn past(
         "SELECT c.session, c.call, c.digest, c.nth, c.turn, {STATE} AS state,
              EXISTS (SELECT FROM haft_turns t WHERE t.session = c.session AND t.turn = c.turn AND t.ended IS NOT NULL)
                  AS turn_ended,
-             c.class IS NOT DISTINCT FROM 'read_only' AS read_only
+             (c.class IS NOT DISTINCT FROM 'read_only' AND c.repeatable) AS read_only
          FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE true"
     ));
     query.and("c.session = $", Some(kept(session.as_str()).into_owned()));

@@ -19,7 +19,7 @@ pub(super) struct Eye<'a> {
 impl Eye<'_> {
     pub(super) fn past(&self, session: &SessionId, most: usize) -> Result<Vec<PastCall>> {
         let sql = "SELECT calls.call, calls.digest, calls.nth, calls.turn, turns.ended IS NOT NULL, calls.state, calls.owner,
-                calls.class IS 'read_only'
+                calls.class IS 'read_only' AND calls.repeatable
             FROM calls LEFT JOIN turns ON turns.session = calls.session AND turns.turn = calls.turn
             WHERE calls.session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY calls.no DESC LIMIT ?2";
         let mut statement = self.db.prepare_cached(sql)?;

@@ -43,6 +43,7 @@ fn with_request<T>(line: &str, look: impl FnOnce(&Request<'_>) -> T) -> T {
         mode: Mode::Default,
         workspace: Path::new(WORKSPACE),
         caller: &Caller::default(),
+        read_only: false,
         external: false,
     })
 }

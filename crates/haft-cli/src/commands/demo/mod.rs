@@ -6,6 +6,7 @@
 mod project; //   the project, the engine, and the tools that only the demo has
 mod stage; //     says a message to the engine and shows what happens
 mod timeline; //  who ran when, as a picture
+mod tally; //     what happened in all
 mod scenes; //    what is shown
 
 use std::time::{Duration, Instant};

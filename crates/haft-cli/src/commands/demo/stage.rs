@@ -4,11 +4,10 @@ use std::path::Path;
 
 use haft_engine::{Call, Session, result::ToolResult, turn::Event};
 use haft_model::Dialect;
-use haft_tool::FaultKind;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::{project::Project, timeline::Timeline};
+use super::{project::Project, tally::Tally, timeline::Timeline};
 use crate::{
     draw::{Paint, fit, plain},
     out::Out,
@@ -25,15 +24,6 @@ pub(super) struct Stage<'p> {
     scenes: usize,
     calls: usize,
     tally: Tally,
-}
-
-/// What became of all calls.
-#[derive(Default)]
-struct Tally {
-    done: usize,
-    refused: usize,
-    mistaken: usize,
-    stopped: usize,
 }
 
 /// One turn, and how it went.
@@ -71,7 +61,7 @@ impl<'p> Stage<'p> {
         let message = self.message(words, calls);
         self.model(words, calls)?;
         let calls = DIALECT.calls(&message)?;
-        let mut timeline = Timeline::default();
+        let (mut timeline, pool) = (Timeline::default(), self.session.pool());
         let results = self.runtime.block_on(async {
             let mut turn = self.session.live_turn();
             calls.into_iter().for_each(|call| drop(turn.push(call)));
@@ -82,7 +72,7 @@ impl<'p> Stage<'p> {
             }
             turn.results().await
         });
-        results.iter().for_each(|result| self.tally.count(result));
+        self.tally.note(&results, &timeline, &pool);
         Ok(Played { results, timeline })
     }
 
@@ -175,13 +165,8 @@ impl<'p> Stage<'p> {
     }
 
     pub(super) fn closing(&mut self, took: String) -> anyhow::Result<()> {
-        let Tally { done, refused, mistaken, stopped } = self.tally;
-        let head = self.paint.style(Paint::STRONG, "That was it.");
-        self.out.lines(&format!(
-            "\n{head} {} calls in {took}: {done} done, {mistaken} corrected by their own error, {refused} refused, \
-             {stopped} stopped.\nEvery one of them got exactly one result.\n{NEXT}",
-            self.calls
-        ))?;
+        let table = self.tally.table(&took, self.paint);
+        self.out.lines(&format!("\n{}\n{NEXT}", table.trim_end()))?;
         Ok(self.out.flush()?)
     }
 }
@@ -192,18 +177,6 @@ Next, in a directory of yours:
   haft call Read '{\"file_path\":\"README.md\"}'          call a tool as a model would
   haft explain Read '{\"file_path\":\"/etc/passwd\"}'     what would be decided, and why
   haft turn --help                                    answer a model's message, in any language";
-
-impl Tally {
-    fn count(&mut self, result: &ToolResult) {
-        let count = match result.fault.map(|fault| fault.kind) {
-            None => &mut self.done,
-            Some(FaultKind::Denied) => &mut self.refused,
-            Some(FaultKind::TimedOut | FaultKind::Cancelled | FaultKind::Interrupted) => &mut self.stopped,
-            Some(_) => &mut self.mistaken,
-        };
-        *count += 1;
-    }
-}
 
 /// A line as lines of at most so many characters, broken at blanks; a single long word is cut.
 fn wrapped(line: &str, width: usize) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use haft_agent::{Agent, End, Outcome, Past};
+use haft_agent::{Agent, Delegate, End, Outcome, Past};
 use haft_engine::{Session, SessionOptions, turn::Interrupt};
 use haft_model::Key;
 use haft_tool::SessionId;
@@ -121,10 +121,11 @@ async fn work(
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
     let past = unless_pressed(&mut signals, past(setup, args, is_new)).await?;
     let is_resumed = !past.messages.is_empty();
-    let session = session(setup, is_new)?;
-    let mut options = choice.options(setup.model());
+    let (model, mut options) = (choice.model()?, choice.options(setup.model()));
+    let delegate = setup.delegate(model.clone(), options.clone());
+    let session = session(setup, delegate, is_new)?;
     options.max_turns = args.max_turns.or(options.max_turns);
-    let mut agent = Agent::builder(session.clone(), choice.model()?, options).past(past);
+    let mut agent = Agent::builder(session.clone(), model, options).past(past);
     if let Some(store) = setup.store() {
         agent = agent.transcript(BookTranscript::new(store, session.id().clone()));
     }
@@ -183,12 +184,12 @@ async fn past(setup: &Setup, args: &Args, is_new: bool) -> anyhow::Result<Past> 
     }
 }
 
-fn session(setup: &Setup, is_new: bool) -> anyhow::Result<Session> {
+fn session(setup: &Setup, delegate: Delegate, is_new: bool) -> anyhow::Result<Session> {
     let options = match is_new {
         true => SessionOptions { is_new, ..setup.session_options() },
         false => setup.resumed_options()?,
     };
-    setup::begin(&setup.agent_engine()?, options)
+    setup::begin(&setup.agent_engine(delegate)?, options)
 }
 
 /// Waits for a run. Ctrl-C stops it; a second one leaves.

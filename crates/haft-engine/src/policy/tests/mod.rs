@@ -90,6 +90,7 @@ impl Case {
             spec: &self.spec,
             effects: &self.effects,
             mode: self.mode,
+            read_only: false,
             workspace: Path::new(WORKSPACE),
             caller: &self.caller,
             external: self.external,

@@ -196,7 +196,8 @@ async fn ask_with(
     decision: &Decision,
     asker: &dyn Asker,
 ) -> Result<Permit, Box<Refused>> {
-    let (session, description, said) = (cx.session.facts(), prepared.describe(), prepared.said());
+    let (session, said) = (cx.session.facts(), prepared.said());
+    let description = cx.session.with_agent(prepared.describe());
     let (engine, rules) = (cx.session.engine(), cx.session.policy());
     let asking = Asking {
         policy: &rules,

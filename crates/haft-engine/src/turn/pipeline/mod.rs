@@ -260,12 +260,13 @@ impl Prepared<'_> {
 
     /// Whether it may change something outside of its session.
     pub(crate) fn has_side_effects(&self) -> bool {
-        !self.effects.is_read_only()
+        !self.effects.is_read_only() || self.entry.tool().spec().works_by_calls()
     }
 
     /// Whether twice is the same as once.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.effects.is_read_only() || self.entry.tool().spec().is_idempotent()
+        let spec = self.entry.tool().spec();
+        !spec.works_by_calls() && (self.effects.is_read_only() || spec.is_idempotent())
     }
 
     /// One line for a person. The tool's own words, unless it breaks over them.

@@ -33,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "haft-shell",
             "haft-tools",
             "haft-hooks",
+            "haft-store",
             "haft-model",
             "haft-mcp",
             "haft-agent",

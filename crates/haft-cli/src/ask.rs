@@ -185,7 +185,7 @@ impl Shown {
 
 /// Who wants to do what, and why that is asked. All of it may come from a model or a file: nothing in it may move the cursor
 /// or look like a line of ours.
-fn head(question: &Question<'_>, kept_in: Option<&str>) -> String {
+pub(crate) fn head(question: &Question<'_>, kept_in: Option<&str>) -> String {
     let CallFacts { tool, effects, decision, .. } = question.call;
     let mut lines =
         vec![format!("{}: {}", plain_line(tool.to_owned()), plain_line(question.description.to_owned()))];

@@ -72,7 +72,8 @@ fn head(choices: &Choices<'_>) -> String {
     format!("\nThe model asks you:\n{text}")
 }
 
-fn shown(choice: &Choice, number: usize, of: usize) -> String {
+/// A question with what can be chosen and typed.
+pub(crate) fn shown(choice: &Choice, number: usize, of: usize) -> String {
     let count = if of > 1 { format!(" ({number} of {of})") } else { String::new() };
     let line = |text: String| fit(&plain_line(text), MOST_COLUMNS);
     let mut lines = vec![format!("  │ {}{count}", line(choice.question.clone()))];
@@ -103,14 +104,14 @@ fn how(choice: &Choice) -> String {
 
 /// What was typed.
 #[derive(Debug, PartialEq)]
-enum Said {
+pub(crate) enum Said {
     Chosen(Chosen),
     No,
     Nobody,
 }
 
 /// Numbers at the beginning choose, what follows is in the person's own words.
-fn read(line: &str, choice: &Choice) -> Result<Said, String> {
+pub(crate) fn read(line: &str, choice: &Choice) -> Result<Said, String> {
     let line = line.trim();
     if line == "!" {
         return Ok(Said::No);

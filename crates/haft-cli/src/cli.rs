@@ -22,12 +22,16 @@ use crate::commands::{
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) options: Options,
+    #[cfg(feature = "tui")]
+    #[command(flatten)]
+    pub(crate) talk: crate::tui::Args,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 const AFTER: &str = "\
 Start here:
+  haft                                         talk with a model that works with the tools
   haft demo                                    see it work, without a key or a network
   haft tools                                   what a model can call here
   haft call Read '{\"file_path\":\"README.md\"}'   call a tool as a model would
@@ -194,7 +198,7 @@ mod tests {
     fn rules_from_both_sides_of_the_command_count() {
         let line = ["haft", "--deny", "A", "--mode", "plan", "tools", "--deny", "B", "--mode", "auto"];
         let cli = Cli::try_parse_from(line).unwrap();
-        let Command::Tools(tools) = cli.command else { panic!("not tools") };
+        let Some(Command::Tools(tools)) = cli.command else { panic!("not tools") };
         let options = cli.options.and(tools.options);
         assert_eq!((options.deny, options.mode), (vec!["A".to_owned(), "B".to_owned()], Some(Mode::Auto)));
     }

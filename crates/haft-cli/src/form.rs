@@ -46,7 +46,8 @@ async fn ask(tty: &Tty, field: &Field) -> io::Result<Said> {
     }
 }
 
-fn head(inquiry: &Inquiry<'_>, fields: usize) -> String {
+/// Who asks, and what they say.
+pub(crate) fn head(inquiry: &Inquiry<'_>, fields: usize) -> String {
     let who = plain_line(inquiry.who.to_owned());
     let lines: String = plain(inquiry.message.to_owned())
         .lines()
@@ -60,7 +61,7 @@ fn head(inquiry: &Inquiry<'_>, fields: usize) -> String {
 
 /// What was typed.
 #[derive(Debug, PartialEq)]
-enum Said {
+pub(crate) enum Said {
     Value(Value),
     Nothing,
     No,
@@ -69,7 +70,7 @@ enum Said {
 
 /// One field of a form.
 #[derive(Debug)]
-struct Field {
+pub(crate) struct Field {
     name: String,
     words: String,
     kind: Kind,
@@ -88,7 +89,8 @@ enum Kind {
 }
 
 impl Field {
-    fn all(schema: &Value) -> Vec<Field> {
+    /// The fields that a form asks for, in its order.
+    pub(crate) fn all(schema: &Value) -> Vec<Field> {
         let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let field = |(name, about): (&String, &Value)| {
@@ -104,7 +106,17 @@ impl Field {
         fields.take(MOST_FIELDS).map(field).collect()
     }
 
+    #[cfg(feature = "tui")]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     fn prompt(&self) -> String {
+        format!("  {}\n  > ", self.label())
+    }
+
+    /// What is asked, on one line.
+    pub(crate) fn label(&self) -> String {
         let choices = match &self.kind {
             Kind::Text => String::new(),
             Kind::Whole => " (a whole number)".to_owned(),
@@ -120,10 +132,11 @@ impl Field {
         };
         let words = if self.words.is_empty() { String::new() } else { format!(": {}", self.words) };
         let line = plain_line(format!("{}{words}{choices}{default}", self.name));
-        format!("  {}\n  > ", fit(&line, MOST_COLUMNS))
+        fit(&line, MOST_COLUMNS)
     }
 
-    fn read(&self, line: &str) -> Result<Said, String> {
+    /// What a line says, or what is wrong with it.
+    pub(crate) fn read(&self, line: &str) -> Result<Said, String> {
         match line {
             "!" => Ok(Said::No),
             "" => match (&self.default, self.is_required) {

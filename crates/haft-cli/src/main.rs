@@ -24,6 +24,7 @@ mod far; //       what is kept past this machine
 mod setup; //     from all of these to an engine and a session
 mod model; //     which model is asked, and how
 mod transcript; // what was said in a session, kept
+mod conversation; // one with a model: new, or going on
 mod ask; //       the person at the terminal: what is shown, what an answer is
 mod choose; //    what the model would have that person decide
 mod form; //      what a server wants to know of that person
@@ -35,6 +36,8 @@ mod draw; //      text for people: tables, views, colours
 mod lines; //     lines that somebody else writes
 mod memory; //    what a named session knows from run to run
 mod out; //       stdout and stderr
+#[cfg(feature = "tui")]
+mod tui; //       the agent, interactive
 mod commands; //  a file each
 
 use std::process::ExitCode;

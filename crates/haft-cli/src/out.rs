@@ -2,7 +2,10 @@
 //!
 //! Only whole answers go to stdout. Who closes it early has seen enough: nothing more is written, and that is no error.
 
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::{
+    io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write},
+    sync::{Mutex, PoisonError},
+};
 
 use serde::Serialize;
 
@@ -129,6 +132,43 @@ pub(crate) fn complain(words: &str) {
 }
 
 fn write_line(line: &str) {
+    let diverted = DIVERTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(tell) = &*diverted {
+        return tell(line.to_owned());
+    }
     // Where stderr is gone there is nobody left to tell.
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Takes a line that would have been written.
+type Voice = Box<dyn Fn(String) + Send>;
+
+/// Where talk goes while somebody else has the screen: a line across a drawing helps nobody.
+static DIVERTED: Mutex<Option<Voice>> = Mutex::new(None);
+
+/// Talk goes elsewhere as long as this lives.
+#[cfg(feature = "tui")]
+#[derive(Debug)]
+pub(crate) struct Diverted(());
+
+/// Sends talk elsewhere.
+#[cfg(feature = "tui")]
+pub(crate) fn divert(tell: impl Fn(String) + Send + 'static) -> Diverted {
+    *DIVERTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(tell));
+    Diverted(())
+}
+
+#[cfg(feature = "tui")]
+impl Drop for Diverted {
+    fn drop(&mut self) {
+        *DIVERTED.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Writes to the terminal what is meant for it alone.
+#[cfg(feature = "tui")]
+pub(crate) fn raw(text: &str) {
+    let mut stdout = io::stdout().lock();
+    // A terminal that is gone needs nothing any more.
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }

@@ -1,6 +1,7 @@
 //! From options and settings to an engine and a session: what every command that knows tools needs.
 
 use std::{
+    fmt,
     num::NonZeroUsize,
     path::PathBuf,
     sync::{Arc, OnceLock},
@@ -56,7 +57,7 @@ pub(crate) struct Setup {
     pub(crate) servers: Servers,
     pub(crate) telemetry: Telemetry,
     /// The person, if there is one: whoever asks them waits for their turn.
-    terminal: Option<Arc<Terminal>>,
+    person: Option<Person>,
     /// Which tools were called in this workspace.
     usage: Option<Arc<FileUsage>>,
     /// What confines processes here. Tried only for modes that rest on it.
@@ -67,8 +68,27 @@ pub(crate) struct Setup {
     kept: OnceLock<Vec<Written>>,
 }
 
+/// Somebody who can be asked.
+#[derive(Clone)]
+struct Person(Arc<dyn Asker>);
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Person")
+    }
+}
+
 impl Setup {
     pub(crate) fn new(options: Options) -> anyhow::Result<Setup> {
+        let terminal = |kept_in| Arc::new(Terminal::new(kept_in)) as Arc<dyn Asker>;
+        Setup::asking(options, |options, kept_in| may_ask(options).then(|| terminal(kept_in)))
+    }
+
+    /// The same, where somebody else asks the person. They are made when it is known where rules are kept.
+    pub(crate) fn asking(
+        options: Options,
+        person: impl FnOnce(&Options, Option<String>) -> Option<Arc<dyn Asker>>,
+    ) -> anyhow::Result<Setup> {
         let talk = Talk::new(options.verbose).quiet(options.quiet);
         let telemetry = Telemetry::new(&options)?;
         let place = Place::find(options.cwd.as_deref())?;
@@ -94,10 +114,10 @@ impl Setup {
             Some(store) => Some(store.shown.clone()),
             None => place::user_settings().map(|path| path.display().to_string()),
         };
-        let terminal = may_ask(&options).then(|| Arc::new(Terminal::new(kept_in)));
+        let person = person(&options, kept_in).map(Person);
         let skills = Skills::find(counts.then_some(&brought), talk);
         let agents = Agents::brought(counts.then_some(&brought));
-        let servers = servers(&settings, terminal.clone(), &place);
+        let servers = servers(&settings, person.clone(), &place);
         let usage = place::state().ok().map(|state| Arc::new(FileUsage::of(&state, &place.workspace)));
         let confinement = None;
         let mut setup = Setup {
@@ -110,7 +130,7 @@ impl Setup {
             agents,
             servers,
             telemetry,
-            terminal,
+            person,
             usage,
             confinement,
             store,
@@ -139,6 +159,26 @@ impl Setup {
         };
         self.talk.detail(|| format!("mode bypass: what no rule denies or asks runs unasked; {said}"));
         Ok(())
+    }
+
+    /// Whether some rules are for some models only: a session knows those of the model that it began with.
+    #[cfg(feature = "tui")]
+    pub(crate) fn has_rules_of_models(&self) -> bool {
+        let Rules { allow, ask, deny } = &self.settings.rules;
+        [allow, ask, deny]
+            .into_iter()
+            .flatten()
+            .any(|rule| matches!(rule.layer, haft_engine::policy::Layer::Model(_)))
+    }
+
+    /// Whether a session that runs may go over to a mode: what the settings forbid stays forbidden, and what rests on a
+    /// sandbox begins with one.
+    #[cfg(feature = "tui")]
+    pub(crate) fn may_switch_to(&self, mode: Mode) -> anyhow::Result<()> {
+        if mode == Mode::Bypass && self.mode != Mode::Bypass {
+            return Err(usage("mode bypass is chosen when haft starts: `haft --mode bypass`"));
+        }
+        self.settings.mode_for(Some(mode)).map(drop)
     }
 
     /// An engine for calls: it keeps large results, and asks whoever is there.
@@ -195,8 +235,8 @@ impl Setup {
     }
 
     fn with_person(&self, builder: EngineBuilder) -> EngineBuilder {
-        let Some(terminal) = &self.terminal else { return builder };
-        self.keeping(builder.asker(terminal.clone()), place::user_settings())
+        let Some(Person(asker)) = &self.person else { return builder };
+        self.keeping(builder.asker(asker.clone()), place::user_settings())
     }
 
     fn keeping(&self, builder: EngineBuilder, kept_in: Option<PathBuf>) -> EngineBuilder {
@@ -466,10 +506,10 @@ impl Setup {
     }
 }
 
-fn servers(settings: &Settings, person: Option<Arc<Terminal>>, place: &Place) -> Servers {
+fn servers(settings: &Settings, person: Option<Person>, place: &Place) -> Servers {
     // Where there is no place for it, nothing is kept, and servers are asked each time.
     let cache = place::state().ok().map(|state| state.join("servers"));
-    Servers::new(&settings.mcp, place, cache, person.map(|person| person as Arc<dyn Asker>))
+    Servers::new(&settings.mcp, place, cache, person.map(|Person(asker)| asker))
 }
 
 /// Says that nothing of a workspace counts, and gives just that.

@@ -126,6 +126,15 @@ fn journal(settings: &Settings) -> Condition {
     }
 }
 
+/// How the servers of a command that runs are: a name and words each.
+#[cfg(feature = "tui")]
+pub(crate) fn of_servers(servers: &Servers) -> Vec<(String, String)> {
+    let remarks = servers.remarks();
+    let known = servers.upstreams.all().iter().map(|upstream| condition(upstream, &remarks));
+    let out = servers.left_out.iter().map(|(name, why)| absent(name, why));
+    known.chain(out).map(|condition| (condition.name, condition.words)).collect()
+}
+
 fn absent(name: &str, why: &str) -> Condition {
     Condition { name: name.to_owned(), words: why.to_owned(), json: json!({ "name": name, "ready": why }) }
 }

@@ -68,6 +68,13 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// What would be decided about a call in a session that runs, for people.
+#[cfg(feature = "tui")]
+pub(crate) async fn words(session: &Session, tool: &str, input: &str) -> String {
+    let call = Call::new("call_1", tool, Arguments::Text(input.to_owned()));
+    Judged::of(session.explain(call).await).text(Paint::default())
+}
+
 /// Answers questions about calls.
 struct Judge {
     engine: Engine,
@@ -94,14 +101,18 @@ impl Judge {
     }
 
     fn judge(&self, session: &Session, call: Call) -> Judged {
-        match self.runtime.block_on(session.explain(call)) {
-            Ok(explanation) => Judged::Decided(Box::new(explanation)),
-            Err(refused) => Judged::Refused(refused),
-        }
+        Judged::of(self.runtime.block_on(session.explain(call)))
     }
 }
 
 impl Judged {
+    fn of(explained: Result<Explanation, Box<ToolResult>>) -> Judged {
+        match explained {
+            Ok(explanation) => Judged::Decided(Box::new(explanation)),
+            Err(refused) => Judged::Refused(refused),
+        }
+    }
+
     fn reason(&self) -> String {
         match self {
             Judged::Decided(explained) => explained.decision.reason(),

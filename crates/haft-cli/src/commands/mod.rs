@@ -22,14 +22,24 @@ pub(crate) mod completions;
 
 use crate::{
     cli::{Cli, Command},
-    exit::Exit,
+    exit::{Exit, usage},
     setup::Setup,
 };
 
 /// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let setup = |options| Setup::new(cli.options.clone().and(options));
-    match cli.command {
+    #[cfg(feature = "tui")]
+    let Some(command) = cli.command else { return crate::tui::run(cli.options, &cli.talk) };
+    #[cfg(not(feature = "tui"))]
+    let Some(command) = cli.command else {
+        return Err(usage("this haft was built without its terminal UI; `haft --help` lists the commands"));
+    };
+    #[cfg(feature = "tui")]
+    if cli.talk.is_given() {
+        return Err(usage("--resume, --base-url and --dialect stand after the command that takes them"));
+    }
+    match command {
         Command::Demo(_) => demo::run(),
         Command::Call(command) => call::run(&setup(command.options)?, command.args),
         Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),

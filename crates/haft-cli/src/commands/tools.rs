@@ -131,7 +131,7 @@ fn state(entry: &Entry) -> &'static str {
 }
 
 /// The tools for people.
-fn table(pool: &Pool, all: bool) -> String {
+pub(crate) fn table(pool: &Pool, all: bool) -> String {
     let mut rows: Vec<[String; 5]> = listed(pool, all).map(|entry| row(entry, all)).collect();
     if all {
         let absent = pool.problems().iter().map(|problem| {

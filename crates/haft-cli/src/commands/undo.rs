@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What can be typed after `haft undo`.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to take back: a call's number or id, SESSION/CALL, SESSION:TURN or SESSION. The last call that changed
@@ -62,24 +62,52 @@ call, turn or session; 3 nobody said yes.";
 const MOST_SHOWN: u64 = 1 << 20;
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
-    let place = Place::find(options.cwd.as_deref())?;
-    let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
-    let images =
-        store.images.ok_or_else(|| usage("nothing is kept to be taken back: undo.enabled is false"))?;
-    let undo = Undo { options: options.clone(), args: args.clone(), place, images };
+    let undo = Undo::new(options, args)?;
     let runtime = watch::runtime()?;
     // All of it blocks; the runtime is for whoever keeps the journal.
     runtime.block_on(async { tokio::task::spawn_blocking(move || undo.run(&mut Out::stdout())).await })?
 }
 
-struct Undo {
+/// What is to be taken back.
+pub(crate) struct Undo {
     options: Options,
     args: Args,
     place: Place,
     images: StoredImages,
 }
 
+/// The same for somebody who asks the person in another way. All of it blocks.
+#[cfg(feature = "tui")]
 impl Undo {
+    /// The last change in the workspace.
+    pub(crate) fn last(options: &Options) -> anyhow::Result<Undo> {
+        Undo::new(options, &Args::default())
+    }
+
+    /// What would be done, and a text that shows it.
+    pub(crate) fn look(&self) -> anyhow::Result<(Plan, String)> {
+        haft_engine::session::sweep(&place::state()?.join("changing"));
+        let plan = self.plan()?;
+        let text = self.text(&plan);
+        Ok((plan, text))
+    }
+
+    /// Does it; says how many files are as they were.
+    pub(crate) fn carry_out(&self, plan: &Plan) -> anyhow::Result<usize> {
+        let undone = self.images.carry_out(plan, Some(&place::state()?.join("changing")))?;
+        Ok(undone.files.len())
+    }
+}
+
+impl Undo {
+    fn new(options: &Options, args: &Args) -> anyhow::Result<Undo> {
+        let place = Place::find(options.cwd.as_deref())?;
+        let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
+        let images =
+            store.images.ok_or_else(|| usage("nothing is kept to be taken back: undo.enabled is false"))?;
+        Ok(Undo { options: options.clone(), args: args.clone(), place, images })
+    }
+
     fn run(&self, out: &mut Out) -> anyhow::Result<Exit> {
         let ledger = place::state()?.join("changing");
         // What somebody left who was killed is no change of anybody.

@@ -6,6 +6,10 @@
 
 mod kit; //       a place to run haft in
 mod pty; //       a person at a terminal
+#[cfg(feature = "tui")]
+mod tmux; //      a person at a whole terminal
+#[cfg(feature = "tui")]
+mod terminal; //  the agent, interactive
 mod asking; //    what that person is asked
 mod modes; //     how much is asked
 mod bash; //      commands

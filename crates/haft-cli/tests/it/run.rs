@@ -37,6 +37,10 @@ impl Model {
         Model { server: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
     }
 
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.server.requests()
     }

@@ -8,20 +8,18 @@ use std::io::Read;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use haft_agent::{Agent, Delegate, End, Outcome, Past};
-use haft_engine::{Session, SessionOptions, turn::Interrupt};
-use haft_model::Key;
+use haft_agent::{End, Outcome};
+use haft_engine::turn::Interrupt;
 use haft_tool::SessionId;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use uuid::Uuid;
 
 use crate::{
     cli::Options,
+    conversation::{self, Which},
     exit::{self, Exit, usage},
     hooks,
-    model::{self, Choice, ModelArgs},
-    setup::{self, Setup},
-    transcript::{self, BookTranscript},
+    model::{Choice, ModelArgs},
+    setup::Setup,
     watch::{self, pressed, unless_pressed},
 };
 use tell::Teller;
@@ -67,20 +65,12 @@ const LONGEST_TASK: u64 = 10 << 20;
 
 pub(crate) fn run(mut options: Options, args: Args) -> anyhow::Result<Exit> {
     let task = task(&args)?;
-    if args.resume.is_some() && options.session.is_some() {
-        return Err(usage("--resume names the session already; leave --session out"));
-    }
     let output = if options.json { Output::Json } else { args.output };
-    // The session has a name in every case: somebody may want to go on with it.
-    let is_new = args.resume.is_none() && options.session.is_none();
-    let id = args.resume.clone().or(options.session).unwrap_or_else(|| Uuid::now_v7().to_string());
-    options.session = Some(session_id(id)?);
+    let which = Which::name(&mut options, args.resume.as_deref())?;
     let mut setup = Setup::new(options)?;
-    let choice = model::choose(setup.model(), &args.model, setup.options.model.as_deref(), &Key::from_env)?;
-    // Rules may be for some models only, whoever named it.
-    setup.options.model = Some(choice.name.clone());
+    let choice = conversation::choose(&mut setup, &args.model)?;
     let runtime = watch::runtime()?;
-    let exit = runtime.block_on(setup.servers.around(work(&setup, &args, &choice, (task, output, is_new))));
+    let exit = runtime.block_on(setup.servers.around(work(&setup, &args, &choice, (task, output, which))));
     // A thread may still wait for a name to be looked up; nobody waits for the thread.
     runtime.shutdown_background();
     exit
@@ -107,29 +97,19 @@ fn task(args: &Args) -> anyhow::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// `--resume` takes what `--session` takes: it names a directory, too.
-fn session_id(id: String) -> anyhow::Result<String> {
-    crate::cli::session_id(&id).map_err(|err| usage(format!("--resume {id}: {err}")))
-}
-
 async fn work(
     setup: &Setup,
     args: &Args,
     choice: &Choice,
-    (task, output, is_new): (Option<String>, Output, bool),
+    (task, output, which): (Option<String>, Output, Which),
 ) -> anyhow::Result<Exit> {
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
-    let past = unless_pressed(&mut signals, past(setup, args, is_new)).await?;
+    let past = unless_pressed(&mut signals, which.past(setup)).await?;
     let is_resumed = !past.messages.is_empty();
-    let (model, mut options) = (choice.model()?, choice.options(setup.model()));
-    let delegate = setup.delegate(model.clone(), options.clone());
-    let session = session(setup, delegate, is_new)?;
-    options.max_turns = args.max_turns.or(options.max_turns);
-    let mut agent = Agent::builder(session.clone(), model, options).past(past);
-    if let Some(store) = setup.store() {
-        agent = agent.transcript(BookTranscript::new(store, session.id().clone()));
-    }
-    let mut agent = agent.build();
+    let mut agent = which.agent(setup, choice, past, |options| {
+        options.max_turns = args.max_turns.or(options.max_turns);
+    })?;
+    let session = agent.session().clone();
     unless_pressed(&mut signals, setup.servers.upstreams.acquaint()).await;
     let greeting = unless_pressed(&mut signals, hooks::start(&session, setup.talk)).await;
     greeting.into_iter().for_each(|words| agent.mention(words));
@@ -156,40 +136,6 @@ async fn work(
     setup.remember(&session);
     teller.end(&outcome, &choice.name)?;
     Ok(code(&outcome.end))
-}
-
-/// What was said before.
-async fn past(setup: &Setup, args: &Args, is_new: bool) -> anyhow::Result<Past> {
-    if is_new {
-        return Ok(Past::default());
-    }
-    let id = SessionId::from(setup.options.session.clone().unwrap_or_default());
-    let Some(store) = setup.store() else {
-        return match args.resume {
-            Some(_) => Err(usage(
-                "--resume needs the journal, and calls are not recorded (journal.enabled, --no-journal)",
-            )),
-            None => Ok(Past::default()),
-        };
-    };
-    match (transcript::recall(store, &id).await?, &args.resume) {
-        (Some(past), Some(_)) => Ok(past),
-        (None, None) => Ok(Past::default()),
-        (None, Some(_)) => {
-            Err(usage(format!("nothing was said in a session {id}; `haft sessions` lists them")))
-        }
-        (Some(_), None) => {
-            Err(usage(format!("the session {id} has a conversation already; go on with it by --resume {id}")))
-        }
-    }
-}
-
-fn session(setup: &Setup, delegate: Delegate, is_new: bool) -> anyhow::Result<Session> {
-    let options = match is_new {
-        true => SessionOptions { is_new, ..setup.session_options() },
-        false => setup.resumed_options()?,
-    };
-    setup::begin(&setup.agent_engine(delegate)?, options)
 }
 
 /// Waits for a run. Ctrl-C stops it; a second one leaves.

@@ -1,0 +1,344 @@
+//! What the commands after a slash do.
+
+use std::{
+    fmt::Write as _,
+    fs::OpenOptions,
+    io::{self, Write as _},
+};
+
+use haft_agent::Agent;
+use haft_engine::{Session, policy::Mode, session::TaskFacts, turn::Interrupt};
+use haft_model::{Message, Said as Spoken};
+use haft_store::images::Plan;
+use haft_tool::{Block, TaskState, View};
+
+use super::{
+    app::{Served, Ui, told},
+    screen::Running,
+    slash::{LIST, Slash},
+    transcript::Tone,
+};
+use crate::{
+    cli::Options,
+    commands::{doctor, explain, tools, undo::Undo},
+    model::Choice,
+    setup::Setup,
+};
+
+/// What a command has to say.
+#[derive(Debug)]
+pub(super) enum Said {
+    View(View),
+    Note(Tone, String),
+    /// A word that need not stay.
+    Hint(String),
+}
+
+/// Does what needs neither the agent nor time; `None` for everything else.
+pub(super) fn quick(setup: &Setup, session: &Session, slash: &Slash) -> Option<Said> {
+    let note = |words: &str| Said::Note(Tone::Plain, words.to_owned());
+    Some(match slash {
+        Slash::Help => Said::View(help()),
+        Slash::Tools => {
+            let table = tools::table(&session.pool(), false);
+            Said::View(View::Code { language: String::new(), text: table })
+        }
+        Slash::Mode(None) => {
+            let modes = Mode::ALL.map(Mode::name).join(", ");
+            note(&format!("mode {}; there are {modes}", session.mode()))
+        }
+        Slash::Mode(Some(mode)) => set_mode(setup, session, *mode),
+        Slash::Tasks => fields(tasks(session), "nothing goes on in the background"),
+        Slash::Mcp => fields(doctor::of_servers(&setup.servers), "no server is configured; see docs/mcp.md"),
+        _ => return None,
+    })
+}
+
+fn fields(pairs: Vec<(String, String)>, none: &str) -> Said {
+    match pairs.is_empty() {
+        true => Said::Note(Tone::Plain, none.to_owned()),
+        false => Said::View(View::Fields(pairs)),
+    }
+}
+
+/// Goes over to a mode, if the settings let it.
+pub(super) fn set_mode(setup: &Setup, session: &Session, mode: Mode) -> Said {
+    match setup.may_switch_to(mode) {
+        Ok(()) => {
+            session.set_mode(mode);
+            Said::Hint(format!("mode {mode}: {}", about(mode)))
+        }
+        Err(err) => Said::Note(Tone::Warning, err.to_string()),
+    }
+}
+
+fn tasks(session: &Session) -> Vec<(String, String)> {
+    let line = |task: TaskFacts| {
+        let state = match task.state {
+            TaskState::Running => "goes on".to_owned(),
+            TaskState::Done(how) | TaskState::Failed(how) => how,
+        };
+        (task.id, format!("{state}: {}", task.description))
+    };
+    session.tasks().into_iter().map(line).collect()
+}
+
+/// Goes on with another model at the same address.
+pub(super) fn set_model(setup: &Setup, agent: &mut Agent, choice: &Choice, name: Option<String>) -> Said {
+    let Some(name) = name else {
+        let words =
+            format!("{} answers; /model NAME asks another at the same address", agent.options().model);
+        return Said::Note(Tone::Plain, words);
+    };
+    if setup.has_rules_of_models() {
+        let words = format!("some rules are for some models only; begin anew with `haft --model {name}`");
+        return Said::Note(Tone::Warning, words);
+    }
+    match choice.model() {
+        Ok(model) => {
+            let dialect = agent.options().dialect;
+            agent.set_model(model, dialect, name);
+            Said::Note(Tone::Plain, format!("{} answers from now on", agent.options().model))
+        }
+        Err(err) => Said::Note(Tone::Warning, err.to_string()),
+    }
+}
+
+/// Writes what was said to a file that is not there yet: nothing is lost by it.
+pub(super) async fn export(session: &Session, agent: &Agent, name: Option<String>) -> Said {
+    let name = name.unwrap_or_else(|| format!("haft-{}.md", session.id()));
+    let path = session.facts().cwd.join(name);
+    let text = markdown(agent.history().messages());
+    let text = match session.redactor() {
+        Some(redactor) => redactor.redact(&text).text.into_owned(),
+        None => text,
+    };
+    let target = path.clone();
+    let write = tokio::task::spawn_blocking(move || {
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&target)?;
+        file.write_all(text.as_bytes())
+    });
+    match write.await.unwrap_or_else(|err| Err(io::Error::other(err))) {
+        Ok(()) => Said::Note(Tone::Plain, format!("written to {}", path.display())),
+        Err(err) => Said::Note(Tone::Warning, format!("{}: {err}", path.display())),
+    }
+}
+
+/// The last change of files: what taking it back would do, and whether there is anything to be done.
+pub(super) async fn look_at_change(options: Options) -> anyhow::Result<Change> {
+    tokio::task::spawn_blocking(move || {
+        let undo = Undo::last(&options)?;
+        let (plan, text) = undo.look()?;
+        Ok(Change { undo, plan, text })
+    })
+    .await?
+}
+
+/// A change that can be taken back.
+pub(super) struct Change {
+    undo: Undo,
+    plan: Plan,
+    pub(super) text: String,
+}
+
+impl Change {
+    pub(super) fn is_ready(&self) -> bool {
+        self.plan.ready().next().is_some()
+    }
+
+    /// Takes it back, and lets the model know.
+    pub(super) async fn take_back(self, agent: &mut Agent) -> anyhow::Result<String> {
+        let files = tokio::task::spawn_blocking(move || self.undo.carry_out(&self.plan)).await??;
+        agent.mention(
+            "The user took the last change of files back (/undo): look at files before you change them.",
+        );
+        Ok(format!("taken back: {files} {}", if files == 1 { "file" } else { "files" }))
+    }
+}
+
+impl Ui<'_> {
+    /// Does what can be done at once; gives back the rest.
+    pub(super) fn quick(&mut self, slash: Slash) -> Option<Slash> {
+        match quick(self.setup, &self.session, &slash) {
+            Some(said) => {
+                self.say(said);
+                None
+            }
+            None => Some(slash),
+        }
+    }
+
+    pub(super) fn say(&mut self, said: Said) {
+        match said {
+            Said::View(view) => self.print(view),
+            Said::Note(tone, words) => self.note(tone, words),
+            Said::Hint(words) => self.screen.hint = Some(words),
+        }
+    }
+
+    /// Does what needs the agent or time. `false` if the person left meanwhile.
+    pub(super) async fn slow(&mut self, agent: &mut Agent, slash: Slash) -> bool {
+        match slash {
+            Slash::Compact => self.compact(agent).await,
+            Slash::Undo => self.undo(agent).await,
+            Slash::Explain { tool, input } => {
+                let session = self.session.clone();
+                let served = self.aside(explain::words(&session, &tool, &input)).await;
+                self.served(served, |ui, words| ui.print(View::text(words)))
+            }
+            Slash::Export(name) => {
+                let session = self.session.clone();
+                let served = self.aside(export(&session, agent, name)).await;
+                self.served(served, Ui::say)
+            }
+            Slash::Model(name) => {
+                let said = set_model(self.setup, agent, self.choice, name);
+                self.look_at(agent);
+                self.say(said);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    async fn aside<T>(&mut self, work: impl Future<Output = T>) -> Served<T> {
+        let (_tx, mut no_events) = tokio::sync::mpsc::unbounded_channel();
+        self.during(work, &mut no_events, &Interrupt::default()).await
+    }
+
+    fn served<T>(&mut self, served: Served<T>, then: impl FnOnce(&mut Self, T)) -> bool {
+        match served {
+            Served::Left => false,
+            Served::Done(done) => {
+                then(self, done);
+                true
+            }
+        }
+    }
+
+    async fn compact(&mut self, agent: &mut Agent) -> bool {
+        if agent.history().messages().is_empty() {
+            self.note(Tone::Plain, "nothing was said yet");
+            return true;
+        }
+        self.screen.running = Some(Running { since: self.now(), stops: 0 });
+        let (mut on, mut events) = told();
+        let interrupt = Interrupt::default();
+        let served = self.during(agent.compact("", &mut on, &interrupt), &mut events, &interrupt).await;
+        self.screen.running = None;
+        self.served(served, |ui, compacted| {
+            if let Err(error) = compacted {
+                ui.note(Tone::Error, format!("the conversation stays as it is: {error}"));
+            }
+            ui.look_at(agent);
+        })
+    }
+
+    async fn undo(&mut self, agent: &mut Agent) -> bool {
+        let (options, desk) = (self.setup.options.clone(), self.desk.clone());
+        let work = async {
+            let change = look_at_change(options).await?;
+            if !change.is_ready() {
+                return Ok(change.text);
+            }
+            let shown = View::Code { language: "diff".to_owned(), text: change.text.clone() };
+            if !desk.confirm("Take this back?".to_owned(), shown).await {
+                return Ok("nothing was taken back".to_owned());
+            }
+            change.take_back(agent).await
+        };
+        let served = self.aside(work).await;
+        self.served(served, |ui, done: anyhow::Result<String>| match done {
+            Ok(words) => ui.note(Tone::Plain, words),
+            Err(err) => ui.note(Tone::Warning, format!("{err:#}")),
+        })
+    }
+}
+
+const fn about(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Default => "reading in the workspace is free, the rest is asked",
+        Mode::Plan => "only reading",
+        Mode::AcceptEdits => "edits in the workspace are free, too",
+        Mode::Auto => "a classifier judges before you are asked",
+        Mode::DontAsk => "what would be asked is refused",
+        Mode::Bypass => "what no rule forbids runs unasked",
+    }
+}
+
+fn help() -> View {
+    let pairs = |pairs: &[(&str, &str)]| {
+        View::Fields(pairs.iter().map(|(key, about)| ((*key).to_owned(), (*about).to_owned())).collect())
+    };
+    let command = |listed: &super::slash::Listed| {
+        (format!("/{} {}", listed.name, listed.arguments).trim_end().to_owned(), listed.about.to_owned())
+    };
+    View::List(vec![
+        View::Fields(LIST.iter().map(command).collect()),
+        View::text(" "),
+        pairs(&[
+            ("Enter", "sends; Alt-Enter, Ctrl-J or \\ before Enter begins a new line"),
+            ("Esc", "stops the turn; twice does not wait for anything"),
+            ("Ctrl-C", "stops the turn, or clears the line, or leaves"),
+            ("Ctrl-O", "shows all of the last result that was shortened"),
+            ("Shift-Tab", "the next mode: default, accept-edits, plan"),
+            ("Up, Down", "what was typed before"),
+            ("Tab", "completes a command"),
+        ]),
+    ])
+}
+
+/// What was said, as a document.
+fn markdown(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        match message {
+            Message::User(blocks) => {
+                let words: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+                let _ = writeln!(text, "## You\n\n{}\n", words.join("\n\n"));
+            }
+            Message::Assistant(assistant) => {
+                text.push_str("## haft\n\n");
+                for part in &assistant.parts {
+                    match &part.said {
+                        Spoken::Text(words) => drop(writeln!(text, "{words}\n")),
+                        Spoken::Call(call) => drop(writeln!(text, "- calls `{}`\n", call.name)),
+                        Spoken::Thinking(_) | Spoken::Other(_) => {}
+                    }
+                }
+            }
+            Message::Results(results) => {
+                for result in results {
+                    let words = result.text();
+                    let fence = "`".repeat(longest_fence(&words).max(2) + 1);
+                    let _ = writeln!(text, "{fence}text\n{words}\n{fence}\n");
+                }
+            }
+        }
+    }
+    text
+}
+
+/// The longest run of backticks: what stands around a text must be longer.
+fn longest_fence(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::Assistant;
+
+    use super::*;
+
+    #[test]
+    fn what_was_said_becomes_a_document() {
+        let messages =
+            [Message::user("Why?"), Message::Assistant(Assistant::default()), Message::user("`x`")];
+        assert_eq!(markdown(&messages), "## You\n\nWhy?\n\n## haft\n\n## You\n\n`x`\n\n");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_within() {
+        assert_eq!([longest_fence("a"), longest_fence("```\n````x"), longest_fence("")], [0, 4, 0]);
+    }
+}

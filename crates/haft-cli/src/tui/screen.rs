@@ -1,0 +1,375 @@
+//! Everything that is on the screen, and what keys do to it.
+//!
+//! Pure like the transcript: keys and events go in, rows and wishes come out. Who fulfils the wishes is [`app`](super::app).
+
+use std::{collections::VecDeque, time::Duration};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use haft_tool::CallId;
+
+use super::{
+    dialog::{Dialog, Pressed},
+    editor::Editor,
+    history::History,
+    slash,
+    transcript::{Happened, Transcript},
+};
+
+/// What the person wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Wish {
+    /// Say this to the model.
+    Send(String),
+    /// Do this, which is typed after a slash.
+    Do(slash::Slash),
+    /// Ask more, or less.
+    NextMode,
+    /// Stop the turn.
+    Stop,
+    /// Leave.
+    Leave,
+    /// Go to the background, as other programs do.
+    Suspend,
+    /// Draw all of it anew.
+    Redraw,
+}
+
+/// What stands in the last row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Status {
+    pub(super) mode: String,
+    pub(super) model: String,
+    /// Tokens of the context that are used, and how many there are.
+    pub(super) context: Option<(u64, u64)>,
+    /// Tokens that were sent and written in all.
+    pub(super) used: (u64, u64),
+    /// In dollars, if the prices are known.
+    pub(super) cost: Option<f64>,
+}
+
+/// A step of what the model set out to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Todo {
+    pub(super) text: String,
+    pub(super) state: TodoState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TodoState {
+    Open,
+    Begun,
+    Done,
+}
+
+/// A turn that runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Running {
+    pub(super) since: u64,
+    /// How often it was asked to stop.
+    pub(super) stops: u32,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(super) struct Screen {
+    pub(super) transcript: Transcript,
+    pub(super) editor: Editor,
+    pub(super) history: History,
+    pub(super) dialogs: VecDeque<Dialog>,
+    pub(super) status: Status,
+    pub(super) todos: Vec<Todo>,
+    /// What goes on in the background: an id and a line each.
+    pub(super) tasks: Vec<(String, String)>,
+    pub(super) running: Option<Running>,
+    /// Messages that wait for the turn to end.
+    pub(super) queue: VecDeque<String>,
+    /// A word that stays until the next key.
+    pub(super) hint: Option<String>,
+    /// Since when the first dialog has been on the screen.
+    asked_at: u64,
+    last_key: u64,
+    /// Whether the next Ctrl-C leaves.
+    may_leave: bool,
+    /// The columns of the last drawing: Up and Down go by rows.
+    pub(super) columns: usize,
+}
+
+impl Screen {
+    /// Takes in what happened.
+    pub(super) fn happened(&mut self, what: Happened, now: u64) {
+        if matches!(what, Happened::Over) {
+            self.running = None;
+        }
+        self.transcript.happened(what, now);
+    }
+
+    pub(super) fn new(history: History, columns: usize) -> Screen {
+        Screen { history, columns, ..Screen::default() }
+    }
+
+    /// Somebody asks something. One after the other, in the order in which they came.
+    pub(super) fn ask(&mut self, dialog: Dialog, now: u64) {
+        if self.dialogs.is_empty() {
+            self.asked_at = now;
+        }
+        self.mark(dialog.call().cloned(), true, now);
+        self.dialogs.push_back(dialog);
+    }
+
+    /// A question that nobody waits for any more.
+    pub(super) fn withdraw(&mut self, id: u64, now: u64) {
+        let Some(at) = self.dialogs.iter().position(|dialog| dialog.id() == id) else { return };
+        let dialog = self.dialogs.remove(at);
+        self.mark(dialog.and_then(|dialog| dialog.call().cloned()), false, now);
+        if at == 0 {
+            self.asked_at = now;
+        }
+    }
+
+    fn mark(&mut self, call: Option<CallId>, is_asked: bool, now: u64) {
+        if let Some(call) = call {
+            self.transcript.happened(Happened::Asked(call, is_asked), now);
+        }
+    }
+
+    /// Whether a key would answer the question that is shown.
+    pub(super) fn is_heard(&self, now: u64) -> bool {
+        let quiet = self.quiet(now);
+        self.dialogs.front().is_some_and(|dialog| dialog.listens(quiet))
+    }
+
+    /// For how long the question has been there and no key was pressed.
+    fn quiet(&self, now: u64) -> u64 {
+        now.saturating_sub(self.asked_at.max(self.last_key))
+    }
+
+    fn attend(&mut self, now: u64) {
+        let quiet = self.quiet(now);
+        if let Some(dialog) = self.dialogs.front_mut() {
+            dialog.attend(quiet);
+        }
+        self.last_key = now;
+    }
+
+    /// What was pasted. It is text, whatever it holds.
+    pub(super) fn paste(&mut self, text: &str, now: u64) {
+        self.attend(now);
+        self.writing().insert(text);
+    }
+
+    fn writing(&mut self) -> &mut Editor {
+        match self.dialogs.front_mut().and_then(Dialog::editor) {
+            Some(editor) => editor,
+            None => &mut self.editor,
+        }
+    }
+
+    /// A key that was pressed.
+    pub(super) fn key(&mut self, key: KeyEvent, now: u64) -> Option<Wish> {
+        self.hint = None;
+        let may_leave = std::mem::take(&mut self.may_leave);
+        let is_heard = self.is_heard(now);
+        self.attend(now);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => return self.interrupted(may_leave),
+            KeyCode::Char('d') if control && self.editor.is_empty() => return Some(Wish::Leave),
+            KeyCode::Char('z') if control => return Some(Wish::Suspend),
+            KeyCode::Char('l') if control => return Some(Wish::Redraw),
+            KeyCode::Char('o') if control => {
+                if !self.transcript.show_whole() {
+                    self.hint = Some("nothing was shortened".to_owned());
+                }
+                return None;
+            }
+            KeyCode::BackTab => return Some(Wish::NextMode),
+            KeyCode::Esc => return self.escape(),
+            _ => {}
+        }
+        if is_heard && self.answered(key, now) {
+            return None;
+        }
+        self.write(key)
+    }
+
+    /// Ctrl-C: stops what runs, clears what is typed, and at last leaves.
+    fn interrupted(&mut self, may_leave: bool) -> Option<Wish> {
+        if self.running.is_some() {
+            return Some(self.stop());
+        }
+        if !self.editor.is_empty() {
+            self.editor.take();
+            return None;
+        }
+        if may_leave {
+            return Some(Wish::Leave);
+        }
+        self.may_leave = true;
+        self.hint = Some("Ctrl-C again, or Ctrl-D, leaves".to_owned());
+        None
+    }
+
+    fn escape(&mut self) -> Option<Wish> {
+        if self.dialogs.front_mut().is_some_and(Dialog::step_back) {
+            return None;
+        }
+        if self.running.is_some() {
+            return Some(self.stop());
+        }
+        if !self.editor.is_empty() {
+            self.hint = Some("Ctrl-C clears the line".to_owned());
+        }
+        None
+    }
+
+    fn stop(&mut self) -> Wish {
+        if let Some(running) = &mut self.running {
+            running.stops += 1;
+        }
+        // What waited was written for a turn that went on.
+        if let Some(last) = self.queue.pop_back()
+            && self.editor.is_empty()
+        {
+            self.editor.set(&last);
+        }
+        self.queue.clear();
+        Wish::Stop
+    }
+
+    /// A key for the dialog, if it has a use for it.
+    fn answered(&mut self, key: KeyEvent, now: u64) -> bool {
+        let Some(dialog) = self.dialogs.front_mut() else { return false };
+        match dialog.key(key) {
+            Pressed::Ignored => dialog.editor().is_none() && !matches!(key.code, KeyCode::Char(_)),
+            Pressed::Taken => true,
+            Pressed::ShowAll(view) => {
+                self.transcript.happened(Happened::Printed(view), now);
+                true
+            }
+            Pressed::Answered => {
+                let call = self.dialogs.pop_front().and_then(|dialog| dialog.call().cloned());
+                self.mark(call, false, now);
+                self.asked_at = now;
+                true
+            }
+        }
+    }
+
+    /// A key for whatever is being written.
+    fn write(&mut self, key: KeyEvent) -> Option<Wish> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        let columns = self.columns.saturating_sub(2).max(2);
+        let is_message = self.dialogs.front_mut().and_then(Dialog::editor).is_none();
+        match key.code {
+            KeyCode::Enter if !is_message => return None,
+            KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.editor.insert("\n"),
+            KeyCode::Enter => return self.enter(),
+            KeyCode::Char('j') if control && is_message => self.editor.insert("\n"),
+            KeyCode::Tab if is_message => self.complete(),
+            KeyCode::Up | KeyCode::Char('p') if is_message && (key.code == KeyCode::Up || control) => {
+                if !self.editor.up(columns)
+                    && let Some(line) = self.history.back(self.editor.text())
+                {
+                    self.editor.set(line);
+                }
+            }
+            KeyCode::Down | KeyCode::Char('n') if is_message && (key.code == KeyCode::Down || control) => {
+                if !self.editor.down(columns)
+                    && let Some(line) = self.history.forth()
+                {
+                    self.editor.set(line);
+                }
+            }
+            code => edit(self.writing(), code, control, alt),
+        }
+        None
+    }
+
+    fn enter(&mut self) -> Option<Wish> {
+        if let Some(line) = self.editor.text().strip_suffix('\\') {
+            // As shells have it: the line goes on.
+            let line = format!("{line}\n");
+            self.editor.set(&line);
+            return None;
+        }
+        let text = self.editor.text().trim().to_owned();
+        if text.is_empty() {
+            return None;
+        }
+        if slash::is_slash(&text) {
+            return self.slash(&text);
+        }
+        self.editor.take();
+        self.history.add(&text);
+        if self.running.is_some() {
+            self.queue.push_back(text);
+            return None;
+        }
+        Some(Wish::Send(text))
+    }
+
+    fn slash(&mut self, text: &str) -> Option<Wish> {
+        match slash::parse(text) {
+            Ok(slash) => {
+                self.editor.take();
+                self.history.add(text);
+                Some(Wish::Do(slash))
+            }
+            Err(wrong) => {
+                self.hint = Some(wrong);
+                None
+            }
+        }
+    }
+
+    /// Completes as far as all candidates go.
+    fn complete(&mut self) {
+        let candidates = slash::candidates(self.editor.text());
+        let Some((first, _)) = candidates.first() else { return };
+        let is_common =
+            |len: &usize| candidates.iter().all(|(word, _)| word.get(..*len) == first.get(..*len));
+        let len = (1..=first.len()).rev().find(is_common).unwrap_or(first.len());
+        let word = if len > self.editor.text().len() { &first[..len] } else { first.as_str() };
+        let word = word.to_owned();
+        self.editor.set(&word);
+    }
+
+    /// What can be typed instead, while a command is typed.
+    pub(super) fn candidates(&self) -> Vec<(String, &'static str)> {
+        if self.editor.text().contains('\n') { Vec::new() } else { slash::candidates(self.editor.text()) }
+    }
+
+    /// For how long the turn has run.
+    pub(super) fn lasted(&self, now: u64) -> Option<Duration> {
+        self.running.map(|running| Duration::from_millis(now.saturating_sub(running.since)))
+    }
+}
+
+/// The keys that every editor has.
+fn edit(editor: &mut Editor, code: KeyCode, control: bool, alt: bool) {
+    match code {
+        KeyCode::Backspace if control || alt => editor.delete_word(),
+        KeyCode::Backspace => editor.backspace(),
+        KeyCode::Char('h') if control => editor.backspace(),
+        KeyCode::Delete => editor.delete(),
+        KeyCode::Char('w') if control => editor.delete_word(),
+        KeyCode::Char('u') if control => editor.delete_to_start(),
+        KeyCode::Char('k') if control => editor.delete_to_end(),
+        KeyCode::Left if control || alt => editor.word_left(),
+        KeyCode::Right if control || alt => editor.word_right(),
+        KeyCode::Char('b') if alt => editor.word_left(),
+        KeyCode::Char('f') if alt => editor.word_right(),
+        KeyCode::Left => editor.left(),
+        KeyCode::Right => editor.right(),
+        KeyCode::Char('b') if control => editor.left(),
+        KeyCode::Char('f') if control => editor.right(),
+        KeyCode::Char('d') if control => editor.delete(),
+        KeyCode::Home => editor.home(),
+        KeyCode::End => editor.end(),
+        KeyCode::Char('a') if control => editor.home(),
+        KeyCode::Char('e') if control => editor.end(),
+        KeyCode::Char(c) if !control && !alt => editor.insert(c.encode_utf8(&mut [0; 4])),
+        _ => {}
+    }
+}

@@ -1,0 +1,322 @@
+//! The terminal UI, as a person uses it: in a real terminal, with a model that follows a script.
+
+use std::{fs, thread, time::Duration};
+
+use haft_testkit::{Script, Turn};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::{
+    kit::Place,
+    run::Model,
+    tmux::{self, Tmux},
+};
+
+fn place() -> Place {
+    Place::new(
+        "-- project/.git/HEAD\nref: refs/heads/main\n-- project/main.rs\nfn main() {\n    println!(\"hi\");\n}\n",
+    )
+}
+
+struct Room {
+    place: Place,
+    tmux: Tmux,
+    _model: Model,
+}
+
+impl Room {
+    fn new(script: impl Into<Script>) -> Room {
+        Room::with(script, (80, 30), &[], &[])
+    }
+
+    fn with(script: impl Into<Script>, size: (u16, u16), env: &[(&str, &str)], more: &[&str]) -> Room {
+        let (place, model) = (place(), Model::new(script));
+        let url = model.url();
+        let mut arguments = vec!["--base-url", &url, "--dialect", "anthropic", "--model", "scripted"];
+        arguments.extend(more);
+        let tmux = Tmux::start(&place, size, env, &arguments);
+        if env.iter().all(|(name, _)| *name != "TERM") {
+            tmux.sees("/help");
+        }
+        Room { place, tmux, _model: model }
+    }
+}
+
+/// Long enough for a question to have been read.
+fn reads() {
+    thread::sleep(Duration::from_millis(900));
+}
+
+fn edit() -> Turn {
+    let input = json!({ "file_path": "main.rs", "old_string": "hi", "new_string": "hello" });
+    Turn::new()
+        .text("I will **change** it.")
+        .call("Read", json!({ "file_path": "main.rs" }))
+        .call("Edit", input)
+}
+
+#[test]
+fn a_conversation_with_a_question_from_beginning_to_end() {
+    if !tmux::is_there() {
+        return;
+    }
+    let room = Room::new([edit(), Turn::new().text("It says `hello` now."), Turn::new().text("Bye.")]);
+    let tmux = &room.tmux;
+    tmux.sees("mode default · scripted");
+    tmux.says("Make it say hello");
+    let asked = tmux.sees("[y] yes, once");
+    for words in [
+        "❯ Make it say hello",
+        "I will change it.",
+        "● Read main.rs",
+        "? Edit main.rs",
+        "2 -     println!(\"hi\");",
+        "2 +     println!(\"hello\");",
+        "[a] always",
+    ] {
+        assert!(asked.contains(words), "{words}: {asked}");
+    }
+    reads();
+    tmux.types("y");
+    let answered = tmux.sees("It says hello now.");
+    assert!(answered.contains("● Edit main.rs") && !answered.contains("[y]"), "{answered}");
+    assert!(room.place.files.text("project/main.rs").contains("hello"));
+    tmux.says("Thanks");
+    tmux.sees("Bye.");
+    tmux.says("/quit");
+    let left = tmux.sees("left with 0");
+    assert!(left.contains("Bye."), "what was said stays: {left}");
+    tmux.sees("icanon");
+    let left = tmux.screen();
+    assert!(left.contains(" echo") || left.contains("\necho"), "the terminal is as it was: {left}");
+    assert!(!left.contains("-icanon") && !left.contains("-echo"), "the terminal is as it was: {left}");
+    // What was typed is there the next time.
+    assert!(room.place.files.text("state/haft/typed.jsonl").contains("\"Make it say hello\""));
+}
+
+#[test]
+fn a_no_with_a_reason_is_told_to_the_model() {
+    if !tmux::is_there() {
+        return;
+    }
+    let script = Script::new(|request| match request.text.contains("not this file") {
+        false => edit(),
+        true => Turn::new().text("I leave it alone."),
+    });
+    let room = Room::new(script);
+    room.tmux.says("Change it");
+    room.tmux.sees("[r] no, because");
+    reads();
+    room.tmux.types("r");
+    room.tmux.sees("No, because");
+    room.tmux.says("not this file");
+    let screen = room.tmux.sees("I leave it alone.");
+    assert!(screen.contains("⊘ Edit main.rs"), "{screen}");
+    assert!(room.place.files.text("project/main.rs").contains("hi"));
+}
+
+#[test]
+fn esc_stops_the_turn_and_the_conversation_goes_on() {
+    if !tmux::is_there() {
+        return;
+    }
+    let long = Turn::new().text("I begin to speak").pause(Duration::from_secs(300)).text(" and never end");
+    let room = Room::new([long, Turn::new().text("Here I am again.")]);
+    room.tmux.says("Talk");
+    room.tmux.sees("I begin to speak");
+    room.tmux.presses("Escape");
+    room.tmux.sees("stopped; what was done is done");
+    room.tmux.says("Go on");
+    room.tmux.sees("Here I am again.");
+    room.tmux.presses("C-d");
+    room.tmux.sees("left with 0");
+}
+
+#[test]
+fn a_terminal_of_another_size_is_drawn_anew() {
+    if !tmux::is_there() {
+        return;
+    }
+    let words = "some words that are wrapped where the terminal ends ".repeat(6);
+    let room = Room::new([Turn::new().text(words), Turn::new().text("Second.")]);
+    let tmux = &room.tmux;
+    tmux.says("First");
+    tmux.sees("% of context left");
+    for (columns, rows) in [(40, 20), (120, 40), (24, 10), (80, 24)] {
+        tmux.resizes(columns, rows);
+        thread::sleep(Duration::from_millis(300));
+        tmux.types("x");
+        let screen = tmux.sees("❯ x");
+        let prompts = screen.lines().filter(|line| line.starts_with("❯ x")).count();
+        assert_eq!(prompts, 1, "{columns}×{rows}: {screen}");
+        assert_eq!(screen.matches("mode default").count(), 1, "{columns}×{rows}: {screen}");
+        tmux.presses("C-c");
+        tmux.sees_no_more("❯ x");
+    }
+    tmux.says("Again");
+    tmux.sees("Second.");
+    let memory = tmux.memory();
+    assert!(memory.contains("❯ First") && memory.contains("some words that are wrapped"), "{memory}");
+}
+
+#[test]
+fn what_is_pasted_is_one_message_and_answers_nothing() {
+    if !tmux::is_there() {
+        return;
+    }
+    let script = Script::new(|request| match request.text.contains("first\\nsecond\\ny") {
+        true => Turn::new().text("Three lines came."),
+        false => Turn::new().text("Something else came."),
+    });
+    let room = Room::new(script);
+    room.tmux.sees("mode default");
+    room.tmux.pastes("first\nsecond\ny");
+    room.tmux.sees("second");
+    room.tmux.presses("Enter");
+    room.tmux.sees("Three lines came.");
+}
+
+#[test]
+fn nothing_that_a_model_or_a_program_writes_moves_the_cursor() {
+    if !tmux::is_there() {
+        return;
+    }
+    let turn = Turn::new()
+        .text("evil \u{1b}[2J\u{1b}]0;title\u{7} words")
+        .call("Bash", json!({ "command": "printf '\\033[2J\\033[5;5HPWNED\\n'" }));
+    let room =
+        Room::with([turn, Turn::new().text("That was all.")], (80, 30), &[], &["--mode", "accept-edits"]);
+    room.tmux.says("Be evil");
+    let screen = room.tmux.sees("That was all.");
+    assert!(screen.contains("❯ Be evil") && screen.contains("evil \\u{1b}[2J"), "{screen}");
+    assert!(screen.contains("⎿ PWNED"), "{screen}");
+}
+
+#[test]
+fn a_signal_to_go_leaves_the_terminal_as_it_was() {
+    if !tmux::is_there() {
+        return;
+    }
+    let long = Turn::new().text("I begin").pause(Duration::from_secs(300));
+    let room = Room::new([long]);
+    room.tmux.says("Talk");
+    room.tmux.sees("I begin");
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", room.tmux.shell())).unwrap();
+    let haft: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(haft).unwrap(), Signal::TERM).unwrap();
+    room.tmux.sees("left with 130");
+    room.tmux.sees("icanon");
+    let screen = room.tmux.screen();
+    assert!(!screen.contains("-icanon") && !screen.contains("-echo"), "{screen}");
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    if !tmux::is_there() {
+        return;
+    }
+    let turn = || [Turn::new().text("# Heading\n\n```rust\nlet x = 1;\n```\n")];
+    for (env, has_colours) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false)] {
+        let room = Room::with(turn(), (80, 24), env, &[]);
+        room.tmux.says("Show");
+        room.tmux.sees("let x = 1;");
+        room.tmux.sees("% of context left");
+        let coloured = room.tmux.coloured();
+        // 39 is the colour that the terminal has anyway.
+        let is_coloured = (30..38).any(|code| coloured.contains(&format!("\u{1b}[{code}m")));
+        assert_eq!(is_coloured, has_colours, "{coloured:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_knows_only_lines_gets_lines() {
+    if !tmux::is_there() {
+        return;
+    }
+    let room = Room::with([edit(), Turn::new().text("Done.")], (80, 40), &[("TERM", "dumb")], &[]);
+    room.tmux.sees(">");
+    room.tmux.says("Change it");
+    let asked = room.tmux.sees("or `n` and a reason:");
+    assert!(asked.contains("I will **change** it.") && asked.contains("* Read "), "{asked}");
+    room.tmux.says("y");
+    room.tmux.sees("Done.");
+    assert!(room.place.files.text("project/main.rs").contains("hello"));
+    room.tmux.says("/quit");
+    room.tmux.sees("left with 0");
+}
+
+#[test]
+fn commands_say_what_there_is() {
+    if !tmux::is_there() {
+        return;
+    }
+    let room = Room::new([edit(), Turn::new().text("It is changed.")]);
+    let tmux = &room.tmux;
+    tmux.says("/help");
+    tmux.sees("/compact");
+    tmux.says("/mode plan");
+    tmux.sees("mode plan: only reading");
+    tmux.says("/mode bypass");
+    tmux.sees("is chosen when haft starts");
+    tmux.says("/mode accept-edits");
+    tmux.sees("mode accept-edits: edits");
+    tmux.says("/explain Edit {\"file_path\":\"main.rs\",\"old_string\":\"hi\",\"new_string\":\"x\"}");
+    tmux.sees("Edit: Edit");
+    tmux.says("Change it");
+    tmux.sees("It is changed.");
+    assert!(room.place.files.text("project/main.rs").contains("hello"));
+    tmux.says("/undo");
+    tmux.sees("Take this back?");
+    reads();
+    tmux.types("y");
+    tmux.sees("taken back: 1 file");
+    assert!(room.place.files.text("project/main.rs").contains("hi"));
+    tmux.says("/export said.md");
+    tmux.sees("said.md");
+    tmux.says("/nonsense");
+    tmux.sees("there is no /nonsense");
+    assert!(room.place.files.text("project/said.md").contains("## You\n\nChange it"));
+}
+
+#[test]
+fn a_conversation_can_be_gone_on_with() {
+    if !tmux::is_there() {
+        return;
+    }
+    let script = Script::new(|request| {
+        match request.text.contains("My name is Ada") && request.text.contains("What is it") {
+            true => Turn::new().text("It is Ada."),
+            false => Turn::new().text("Hello."),
+        }
+    });
+    let (place, model) = (place(), Model::new(script));
+    let url = model.url();
+    let base = ["--base-url", &url, "--dialect", "anthropic", "--model", "scripted"];
+    let first = Tmux::start(&place, (80, 24), &[], &[&base[..], &["--session", "talk"]].concat());
+    first.sees("/help");
+    first.says("My name is Ada");
+    first.sees("Hello.");
+    first.presses("C-d");
+    first.sees("haft --resume talk");
+    let second = Tmux::start(&place, (80, 24), &[], &[&base[..], &["--resume", "talk"]].concat());
+    second.sees("My name is Ada");
+    second.says("What is it?");
+    second.sees("It is Ada.");
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do_instead() {
+    let ran = place().haft(&[]).expect(2, "haft run");
+    assert!(ran.out.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn without_a_model_it_says_how_to_name_one() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = place();
+    let tmux = Tmux::start(&place, (100, 24), &[], &[]);
+    tmux.sees("no model is configured");
+    tmux.sees("left with 2");
+}

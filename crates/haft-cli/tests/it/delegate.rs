@@ -103,6 +103,26 @@ fn what_a_sub_agent_does_is_in_the_journal_below_its_parent() {
 }
 
 #[test]
+fn a_sub_agent_that_had_answered_is_not_begun_again_after_a_crash() {
+    let place = place();
+    let model = Model::new(Script::new(|request| match whose(request).as_str() {
+        "REVIEW" => Turn::new().text("All is well."),
+        _ if request.body["messages"].as_array().is_some_and(|messages| messages.len() == 1) => Turn::new()
+            .call("Delegate", delegate("general"))
+            .call("Bash", json!({ "command": "touch began; sleep 86424.5" })),
+        _ => Turn::new().text("I see."),
+    }));
+    let mut child = model.spawn(&place, &["Go", "--session", "late", "--allow", "Bash"]);
+    wait_until("the command", || place.path("project/began").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = model.run(&place, &["--resume", "late", "--allow", "Bash"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "I see.\n"), "{ran:?}");
+    assert_eq!(of_sub_agent(&model).len(), 1);
+    assert!(model.requests().pop().unwrap().text.contains("All is well."));
+}
+
+#[test]
 fn a_sub_agent_that_was_cut_off_is_not_begun_a_second_time() {
     let place = place();
     let model = Model::new(Script::new(|request| match whose(request).as_str() {

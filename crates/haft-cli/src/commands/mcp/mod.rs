@@ -160,18 +160,15 @@ async fn serve(setup: &Setup, args: &Args, options: DoorOptions) -> anyhow::Resu
 }
 
 /// Wakes the runtime now and then, for ever. A clock that is set to an earlier time than all others costs two system calls, and
-/// each call sets one, to its time limit: so there is always one that is set to an earlier time still.
+/// each call sets one, to its time limit: so there is always one that is set to an earlier time still. And what only the start,
+/// or the start of a server, needed of the program is most of it: it need not stay in memory.
 async fn ticking() {
-    tokio::time::sleep(START).await;
-    // What only the start needed is most of what there is. Without this it is mapped, and nothing else is wrong.
-    let _ = tokio::task::spawn_blocking(haft_shell::let_go_of_code).await;
     loop {
         tokio::time::sleep(TICK).await;
+        // Where it is not to be had, more is mapped, and nothing else is wrong.
+        let _ = tokio::task::spawn_blocking(haft_shell::let_go_of_code).await;
     }
 }
-
-/// By then a client has said hello and knows the tools.
-const START: Duration = Duration::from_millis(200);
 
 /// Shorter than the time limit of any call that does not end at once.
 const TICK: Duration = Duration::from_secs(10);

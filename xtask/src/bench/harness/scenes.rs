@@ -43,7 +43,8 @@ pub(super) struct Field {
     place: PathBuf,
 }
 
-const FILES: usize = 8;
+/// More than any scene has turns: to read the same again and again is a circle, which haft ends.
+const FILES: usize = 512;
 
 impl Field {
     pub(super) fn new(haft: &Haft, root: &Path, place: &Path) -> Result<Field> {

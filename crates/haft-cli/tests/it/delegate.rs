@@ -103,6 +103,29 @@ fn what_a_sub_agent_does_is_in_the_journal_below_its_parent() {
 }
 
 #[test]
+fn what_a_sub_agent_changed_is_taken_back_with_what_its_parent_did() {
+    for name in ["mine", "mine/toolu_1"] {
+        let place = place();
+        let model = Model::new(Script::new(|request| {
+            let is_first = request.body["messages"].as_array().is_some_and(|messages| messages.len() == 1);
+            match (whose(request).as_str(), is_first) {
+                ("REVIEW", true) => {
+                    Turn::new().call("Write", json!({ "file_path": "new.txt", "content": "x" }))
+                }
+                (_, true) => Turn::new().call("Delegate", delegate("general")),
+                _ => Turn::new().text("Done."),
+            }
+        }));
+        model.run(&place, &["Go", "--session", "mine", "--mode", "accept-edits", "-q"]).expect(0, "");
+        assert!(place.path("project/new.txt").exists());
+        let ran = place.haft(&["undo", name, "--yes"]);
+        assert!(ran.code == 0 && !place.path("project/new.txt").exists(), "{name}: {ran:?}");
+        place.haft(&["undo", "--redo", "--yes"]);
+        assert!(place.path("project/new.txt").exists(), "{name}");
+    }
+}
+
+#[test]
 fn a_sub_agent_that_had_answered_is_not_begun_again_after_a_crash() {
     let place = place();
     let model = Model::new(Script::new(|request| match whose(request).as_str() {

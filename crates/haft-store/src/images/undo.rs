@@ -2,13 +2,13 @@
 
 use std::{
     cell::RefCell,
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io,
     path::{Path, PathBuf},
 };
 
 use haft_engine::session::{CallKey, Digest, Doer, Past, Restore, RestoreError, locate, restore};
-use haft_tool::{SessionId, shown, unshown};
+use haft_tool::{CallId, SessionId, shown, unshown};
 use serde_json::json;
 
 use super::{
@@ -23,8 +23,8 @@ use super::{
     wait,
 };
 use crate::{
-    book::{CallFilter, Durability},
-    record::{CallNo, Claim, Entry, EventKind, Instant, Outcome, PathRow},
+    book::{CallFilter, Durability, EventFilter},
+    record::{CallNo, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow},
 };
 
 /// What is to be taken back.
@@ -81,9 +81,15 @@ impl StoredImages {
             }
             Target::Latest => self.0.plan_undo(&chain, latest(&chain, workspace)?, &takes),
             Target::Named(name) => {
+                let family = self.family()?;
                 let calls = match self.numbered(name)? {
                     Some(key) if chain.links().any(|link| link.key == key) => vec![key],
-                    _ => named(&chain, workspace, name)?,
+                    Some(key) => family.made_for(&chain, &key.session, &key.call),
+                    None => Vec::new(),
+                };
+                let calls = match calls.is_empty() {
+                    true => named(&chain, &family, workspace, name)?,
+                    false => calls,
                 };
                 self.0.plan_undo(&chain, calls, &takes)
             }
@@ -106,6 +112,16 @@ impl StoredImages {
         self.close(plan, &doer, began.elapsed(), done.as_ref().err())?;
         let left = done?;
         Ok(Undone { key: doer.key, files: files.iter().map(|file| file.path.clone()).collect(), left })
+    }
+
+    /// Which sessions are those of sub-agents.
+    fn family(&self) -> io::Result<Family> {
+        let filter = EventFilter { kinds: vec![EventKind::DELEGATED], ..EventFilter::default() };
+        let of = |event: EventRow| {
+            let text = |field: &str| event.body[field].as_str().map(str::to_owned);
+            Some((event.session.clone(), (text("parent")?.into(), text("call")?.into())))
+        };
+        Ok(Family(wait(self.0.book.events(filter))?.into_iter().filter_map(of).collect()))
     }
 
     /// The call with a number of the log.
@@ -291,8 +307,42 @@ fn latest(chain: &Chain, workspace: &Path) -> Result<Vec<CallKey>, UndoError> {
     })
 }
 
+/// The sessions of sub-agents, each with the session and the call that began it.
+struct Family(HashMap<SessionId, (SessionId, CallId)>);
+
+/// Deeper than any sub-agent stands.
+const DEEPEST: usize = 16;
+
+impl Family {
+    /// The calls for which this session works, the nearest first.
+    fn above<'a>(&'a self, session: &'a SessionId) -> impl Iterator<Item = &'a (SessionId, CallId)> {
+        std::iter::successors(self.0.get(session), |(parent, _)| self.0.get(parent)).take(DEEPEST)
+    }
+
+    /// Whether a call was made in a session, or by a sub-agent of it.
+    fn is_of(&self, key: &CallKey, session: &str) -> bool {
+        let mut above = self.above(&key.session);
+        key.session.as_str() == session || above.any(|(parent, _)| parent.as_str() == session)
+    }
+
+    /// The calls that sub-agents made for a call, in the order in which they changed things.
+    fn made_for(&self, chain: &Chain, session: &SessionId, call: &CallId) -> Vec<CallKey> {
+        let is_for =
+            |key: &CallKey| self.above(&key.session).any(|(parent, by)| (parent, by) == (session, call));
+        let mut links: Vec<_> = chain.links().filter(|link| is_for(&link.key)).collect();
+        links.sort_by_key(|link| link.place);
+        let mut keys: Vec<CallKey> = Vec::new();
+        for link in links {
+            if !keys.contains(&link.key) {
+                keys.push(link.key.clone());
+            }
+        }
+        keys
+    }
+}
+
 /// The calls that somebody named, in the order in which they changed things.
-fn named(chain: &Chain, workspace: &Path, name: &str) -> Result<Vec<CallKey>, UndoError> {
+fn named(chain: &Chain, family: &Family, workspace: &Path, name: &str) -> Result<Vec<CallKey>, UndoError> {
     let mut links: Vec<_> = chain.links().collect();
     links.sort_by_key(|link| link.place);
     let pick = |is_meant: &dyn Fn(&CallKey, u32) -> bool| {
@@ -305,10 +355,13 @@ fn named(chain: &Chain, workspace: &Path, name: &str) -> Result<Vec<CallKey>, Un
         keys
     };
     let in_session = |key: &CallKey, session: &str| key.session.as_str() == session;
-    let mut found = pick(&|key, _| in_session(key, name));
+    let mut found = pick(&|key, _| family.is_of(key, name));
     if let Some((session, call)) = name.split_once('/').filter(|_| found.is_empty()) {
         found = pick(&|key, _| in_session(key, session) && key.call.as_str() == call);
         found = found.into_iter().next_back().into_iter().collect();
+        if found.is_empty() {
+            found = family.made_for(chain, &session.into(), &call.into());
+        }
     }
     if let Some((session, turn)) = name.rsplit_once(':').filter(|_| found.is_empty()) {
         found = pick(&|key, of| in_session(key, session) && turn.parse() == Ok(of));

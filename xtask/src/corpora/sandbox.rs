@@ -45,7 +45,7 @@ struct Policy {
 }
 
 /// No case takes longer, unless something hangs.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) fn judge(haft: &Haft, case: &Case) -> Result<Answer> {
     let facts = Facts::deserialize(&case.context)?;

@@ -17,6 +17,8 @@ use crate::repository::{self, cargo, is_there, root, succeeds};
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     seconds: u32,
+    /// Where chance begins; without one, somewhere else each time.
+    seed: Option<u32>,
     install: bool,
     targets: Vec<String>,
 }
@@ -37,7 +39,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let mut findings = Vec::new();
     for target in &options.targets {
         println!("fuzz: {target}, {} s", options.seconds);
-        if !succeeds(&mut fuzzer.run(target, options.seconds)?)? {
+        if !succeeds(&mut fuzzer.run(target, &options)?)? {
             findings.push(target.as_str());
         }
     }
@@ -51,14 +53,12 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
 
 impl Options {
     fn parse(words: &[&str], known: &[String]) -> Result<Options> {
-        let mut options = Options { seconds: 15, install: false, targets: Vec::new() };
+        let mut options = Options { seconds: 15, seed: None, install: false, targets: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
-                "--seconds" => {
-                    let number = words.next().context("--seconds needs a number")?;
-                    options.seconds = number.parse().context("--seconds needs a number")?;
-                }
+                "--seconds" => options.seconds = number(word, words.next())?,
+                "--seed" => options.seed = Some(number(word, words.next())?),
                 "--install" => options.install = true,
                 target if known.iter().any(|name| name == target) => options.targets.push(target.to_owned()),
                 other => bail!("`{other}` is no target; there are {}", known.join(", ")),
@@ -69,6 +69,10 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+fn number(option: &str, word: Option<&&str>) -> Result<u32> {
+    word.and_then(|word| word.parse().ok()).with_context(|| format!("{option} needs a number"))
 }
 
 /// The targets that a manifest names.
@@ -129,13 +133,14 @@ impl Fuzzer {
         command
     }
 
-    fn run(&self, target: &str, seconds: u32) -> Result<Command> {
+    fn run(&self, target: &str, options: &Options) -> Result<Command> {
         let fuzz = root().join("fuzz");
         let corpus = fuzz.join("corpus").join(target);
         fs::create_dir_all(&corpus)?;
         let mut command = self.command("run", &[target]);
         command.arg(corpus).arg(fuzz.join("seeds").join(target)).arg("--");
-        command.arg(format!("-max_total_time={seconds}"));
+        command.arg(format!("-max_total_time={}", options.seconds));
+        command.args(options.seed.map(|seed| format!("-seed={seed}")));
         command.arg(format!("-dict={}", dictionary(&fuzz, target).display()));
         command.args(["-max_len=2048", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]);
         command.args(["-print_funcs=0", "-print_final_stats=1"]);
@@ -181,7 +186,8 @@ mod tests {
     #[test]
     fn what_is_no_target_gets_the_list() {
         assert_eq!(parse(&["name"]).unwrap_err().to_string(), "`name` is no target; there are input, names");
-        assert!(parse(&["--seconds"]).is_err());
+        assert_eq!(parse(&["--seconds"]).unwrap_err().to_string(), "--seconds needs a number");
+        assert_eq!(parse(&["--seed", "x"]).unwrap_err().to_string(), "--seed needs a number");
     }
 
     #[test]

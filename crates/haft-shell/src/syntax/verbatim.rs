@@ -143,12 +143,22 @@ impl Parser<'_> {
                 b'"' => return,
                 b'\\' => self.verbatim_escape(parts),
                 b'`' => parts.push(self.backquoted(around)),
-                b'$' => match self.dollar(around) {
-                    Some(part) => parts.push(part),
-                    None => push_joined(parts, Part::Literal("$".to_owned())),
-                },
+                b'$' => {
+                    self.doubt_dollar(ends);
+                    match self.dollar(around) {
+                        Some(part) => parts.push(part),
+                        None => push_joined(parts, Part::Literal("$".to_owned())),
+                    }
+                }
                 _ => self.verbatim_run(parts),
             }
+        }
+    }
+
+    /// A `$` of its own before a backquote: what follows is shown as `$(…)`, and `$$(…)` would be something else.
+    fn doubt_dollar(&mut self, ends: Ends) {
+        if self.peek_second() == Some(b'`') {
+            self.doubt(ends, self.pos, "`$` before a backquote is not followed here");
         }
     }
 
@@ -169,10 +179,13 @@ impl Parser<'_> {
             Some(b'\'' | b'"' | b'`') if !ends.trial => {
                 self.fail(start, "`$` before a quote is not followed here")
             }
-            _ => match self.dollar(ends.around()) {
-                Some(part) => parts.push(part),
-                None => push_joined(parts, Part::Literal("$".to_owned())),
-            },
+            _ => {
+                self.doubt_dollar(ends);
+                match self.dollar(ends.around()) {
+                    Some(part) => parts.push(part),
+                    None => push_joined(parts, Part::Literal("$".to_owned())),
+                }
+            }
         }
     }
 

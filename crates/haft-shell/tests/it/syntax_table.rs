@@ -132,6 +132,7 @@ fn what_is_wrong_is_said_and_what_came_before_is_kept() {
         "x=$(cat <<E\na\nE; b\n)",
         "echo \"${x:-'$(a)'}\"",
         "echo $(( '$(a)' ))",
+        "echo \"${x:-\"$`a`\"}\"",
         "echo $((a) )",
         "echo a\\",
         "a\0b",

@@ -21,7 +21,10 @@ use tokio::{
 };
 
 use super::{Desk, Era, News, Refused};
-use crate::wire::{Envelope, Inbox, RequestId, Wire, notification, open};
+use crate::{
+    shape::object,
+    wire::{Envelope, Inbox, RequestId, Wire, notification, open, response},
+};
 
 /// The other side.
 pub(super) struct Peer {
@@ -205,7 +208,12 @@ impl Peer {
         let (reply, answer) = oneshot::channel();
         let life = Arc::new(Notify::new());
         self.lock().insert(id, Pending { desk, token, reply, life: life.clone() });
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let message = object([
+            ("jsonrpc", "2.0".into()),
+            ("id", id.into()),
+            ("method", method.into()),
+            ("params", params.into()),
+        ]);
         let waiting =
             Waiting { peer: self, id, method: method.to_owned(), message, answer, life, is_over: false };
         // Looked at after it was entered: whoever ends the connection in between has found it there.
@@ -328,7 +336,7 @@ impl Peer {
                 false => me.answer(&*desk, &method, params).await,
             };
             // Who asked may be gone by now.
-            let _ = me.say(answer(&id, outcome)).await;
+            let _ = me.say(response(id, outcome)).await;
             me.lock_wishes().remove(&own);
         });
         // A server that uses a number twice at the same time gets the answer to the later one.
@@ -424,18 +432,6 @@ impl Thinking<'_> {
 impl Drop for Thinking<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-fn answer(id: &Value, outcome: Result<Value, Refused>) -> Value {
-    match outcome {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(Refused { code, message, data: None }) => {
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
-        }
-        Err(Refused { code, message, data }) => {
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message, "data": data } })
-        }
     }
 }
 

@@ -24,10 +24,10 @@ pub(super) async fn call(
     desk: Arc<VisitDesk>,
     mut params: Map<String, Value>,
 ) -> Result<Value, Refused> {
-    let Some(Value::String(name)) = params.shift_remove("name") else {
+    let Some(Value::String(name)) = params.remove("name") else {
         return Err(Refused::new(BAD_PARAMS, "`name` is the name of the tool to call"));
     };
-    let arguments = params.shift_remove("arguments").unwrap_or_else(|| json!({}));
+    let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
     if visit.guest.door.options.only.is_none()
         && let Some(answer) = search::call(&visit, &desk, &name, &arguments).await
     {

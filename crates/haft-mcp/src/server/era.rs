@@ -47,7 +47,7 @@ pub(super) struct Said {
 impl Said {
     /// Takes `_meta` out of a request's parameters.
     pub(super) fn take(params: &mut Map<String, Value>) -> Said {
-        match params.shift_remove("_meta") {
+        match params.remove("_meta") {
             Some(Value::Object(meta)) => Said::from_meta(meta),
             _ => Said::default(),
         }

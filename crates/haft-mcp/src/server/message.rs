@@ -1,8 +1,9 @@
 //! What is sent: requests, answers and notifications of JSON-RPC, read leniently and written exactly.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::client::Refused;
+pub(super) use crate::wire::{notification, response};
 
 /// The code of JSON-RPC for what is no JSON.
 pub(super) const UNPARSABLE: i64 = -32700;
@@ -69,9 +70,9 @@ fn message(value: Value) -> Result<Incoming, Box<Unreadable>> {
     let Value::Object(mut fields) = value else {
         return unreadable(Value::Null, NO_MESSAGE, "a message is an object of JSON");
     };
-    let id = fields.shift_remove("id");
+    let id = fields.remove("id");
     let has_id = matches!(id, Some(Value::String(_) | Value::Number(_)));
-    match (fields.shift_remove("method"), id) {
+    match (fields.remove("method"), id) {
         (Some(Value::String(method)), None) => {
             Ok(Incoming::Notification { method, params: params(&mut fields, &Value::Null)? })
         }
@@ -89,7 +90,7 @@ fn message(value: Value) -> Result<Incoming, Box<Unreadable>> {
 }
 
 fn params(fields: &mut Map<String, Value>, id: &Value) -> Result<Map<String, Value>, Box<Unreadable>> {
-    match fields.shift_remove("params") {
+    match fields.remove("params") {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(params)) => Ok(params),
         Some(_) => unreadable(id.clone(), BAD_PARAMS, "`params` is an object"),
@@ -97,7 +98,7 @@ fn params(fields: &mut Map<String, Value>, id: &Value) -> Result<Map<String, Val
 }
 
 fn answer(mut fields: Map<String, Value>, id: Value) -> Result<Incoming, Box<Unreadable>> {
-    let answer = match (fields.shift_remove("result"), fields.shift_remove("error")) {
+    let answer = match (fields.remove("result"), fields.remove("error")) {
         (Some(result), None) => Ok(result),
         (_, Some(error)) => Err(refusal(&error)),
         (None, None) => return unreadable(id, NO_MESSAGE, "neither `method`, `result` nor `error` is there"),
@@ -118,42 +119,17 @@ fn unreadable<T>(id: Value, code: i64, message: impl Into<String>) -> Result<T, 
     Err(Box::new(Unreadable { id, refused: Refused::new(code, message) }))
 }
 
-/// The answer to a request.
-pub(super) fn response(id: Value, answer: Result<Value, Refused>) -> Value {
-    match answer {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(refused) => json!({ "jsonrpc": "2.0", "id": id, "error": error(refused) }),
-    }
-}
-
-fn error(refused: Refused) -> Value {
-    let mut error = json!({ "code": refused.code, "message": refused.message });
-    if let Some(data) = refused.data {
-        error["data"] = data;
-    }
-    error
-}
-
-/// A notification of ours.
-pub(super) fn notification(method: &str, params: Map<String, Value>) -> Value {
-    let mut message = json!({ "jsonrpc": "2.0", "method": method });
-    if !params.is_empty() {
-        message["params"] = params.into();
-    }
-    message
-}
-
 /// A request of ours.
 pub(super) fn request(id: u64, method: &str, params: Map<String, Value>) -> Value {
-    let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
-    if !params.is_empty() {
-        message["params"] = params.into();
-    }
+    let mut message = notification(method, params);
+    message["id"] = id.into();
     message
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn one(text: &str) -> Result<Incoming, Box<Unreadable>> {

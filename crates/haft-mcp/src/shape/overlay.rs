@@ -56,11 +56,11 @@ fn merge_content(ours: &mut Vec<Value>, theirs: Vec<Value>) {
 fn around(their: Value, our: Value) -> Value {
     let kind = |block: &Value| block.get("type").and_then(Value::as_str).map(str::to_owned);
     match (kind(&their).as_deref(), kind(&our).as_deref()) {
-        (Some("text"), Some("text")) => with(their, &our, &["text"]),
+        (Some("text"), Some("text")) => with(their, our, &["text"]),
         (Some("image"), Some("image")) | (Some("audio"), Some("audio")) => {
-            with(their, &our, &["data", "mimeType"])
+            with(their, our, &["data", "mimeType"])
         }
-        (Some("resource_link"), Some("resource_link")) => with(their, &our, &["uri"]),
+        (Some("resource_link"), Some("resource_link")) => with(their, our, &["uri"]),
         (Some("resource"), Some("resource")) => resource(their, our),
         // The engine has no embedded texts: they come as text. If all of it is there, nothing was taken out.
         (Some("resource"), Some("text")) if has_all(&our, &their) => their,
@@ -69,10 +69,10 @@ fn around(their: Value, our: Value) -> Value {
 }
 
 /// Their block with our contents.
-fn with(mut their: Value, our: &Value, keys: &[&str]) -> Value {
+fn with(mut their: Value, mut our: Value, keys: &[&str]) -> Value {
     for key in keys {
-        if let Some(value) = our.get(*key) {
-            their[*key] = value.clone();
+        if let Some(value) = our.get_mut(*key) {
+            their[*key] = value.take();
         }
     }
     their

@@ -5,6 +5,8 @@ use haft_engine::result::{Meta, ToolResult};
 use haft_tool::{Block, CallId};
 use serde_json::{Map, Value, json};
 
+use super::object;
+
 /// The key of haft's own facts. A prefix and a name, as the protocol wants it; the prefix is no one else's.
 const META: &str = "haft/meta";
 
@@ -19,7 +21,7 @@ pub fn call_tool_result(result: &ToolResult) -> Value {
         answer.insert("structuredContent".to_owned(), data.clone());
     }
     answer.insert("isError".to_owned(), result.is_error().into());
-    answer.insert("_meta".to_owned(), json!({ META: meta(result) }));
+    answer.insert("_meta".to_owned(), object([(META, meta(result))]));
     answer.into()
 }
 
@@ -40,14 +42,14 @@ fn block(block: &Block, index: usize, call: &CallId) -> Value {
         Block::Audio { media_type, data } => media("audio", media_type, data),
         Block::Document { media_type, name, data } => {
             let uri = format!("haft://result/{}/{index}/{}", encode(call.as_str()), encode(name));
-            json!({ "type": "resource", "resource": resource(uri, media_type, data) })
+            object([("type", "resource".into()), ("resource", resource(uri, media_type, data))])
         }
         Block::Link { uri, name, media_type } => link(uri, name, media_type.as_deref()),
     }
 }
 
 fn text(text: &str) -> Value {
-    json!({ "type": "text", "text": text })
+    object([("type", "text".into()), ("text", text.into())])
 }
 
 /// Clients pass blocks on to model APIs, which refuse blank text.
@@ -56,16 +58,16 @@ fn is_blank(block: &Value) -> bool {
 }
 
 fn media(kind: &str, media_type: &str, data: &[u8]) -> Value {
-    json!({ "type": kind, "data": BASE64_STANDARD.encode(data), "mimeType": media_type })
+    let data = BASE64_STANDARD.encode(data);
+    object([("type", kind.into()), ("data", data.into()), ("mimeType", media_type.into())])
 }
 
 fn resource(uri: String, media_type: &str, data: &[u8]) -> Value {
-    match str::from_utf8(data) {
-        Ok(text) if media_type.starts_with("text/") => {
-            json!({ "uri": uri, "mimeType": media_type, "text": text })
-        }
-        _ => json!({ "uri": uri, "mimeType": media_type, "blob": BASE64_STANDARD.encode(data) }),
-    }
+    let (key, contents) = match str::from_utf8(data) {
+        Ok(text) if media_type.starts_with("text/") => ("text", text.to_owned()),
+        _ => ("blob", BASE64_STANDARD.encode(data)),
+    };
+    object([("uri", uri.into()), ("mimeType", media_type.into()), (key, contents.into())])
 }
 
 fn link(uri: &str, name: &str, media_type: Option<&str>) -> Value {
@@ -91,7 +93,7 @@ fn meta(result: &ToolResult) -> Value {
     // Notes of a tool can have any key: the engine's facts are written over them, not the other way round.
     let mut meta = result.meta.notes.clone();
     let facts = Meta { notes: Map::new(), ..result.meta.clone() };
-    if let Value::Object(facts) = json!(facts) {
+    if let Ok(Value::Object(facts)) = serde_json::to_value(facts) {
         meta.extend(facts);
     }
     if let Some(fault) = &result.fault {

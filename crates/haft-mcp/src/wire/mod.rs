@@ -20,7 +20,7 @@ pub(crate) mod repair; // answers in the shape that the protocol says
 use haft_tool::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::client::Refused;
+use crate::{client::Refused, shape::object};
 
 pub(crate) use envelope::{Envelope, open, refused};
 pub(crate) use hiding::hiding;
@@ -65,8 +65,26 @@ pub(crate) trait Inbox: Send + Sync {
 
 /// A message that wants no answer.
 pub(crate) fn notification(method: &str, params: Map<String, Value>) -> Value {
-    match params.is_empty() {
-        true => serde_json::json!({ "jsonrpc": "2.0", "method": method }),
-        false => serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params }),
+    let mut message = object([("jsonrpc", "2.0".into()), ("method", method.into())]);
+    if !params.is_empty() {
+        message["params"] = params.into();
     }
+    message
+}
+
+/// The answer to a request.
+pub(crate) fn response(id: Value, answer: Result<Value, Refused>) -> Value {
+    let (key, value) = match answer {
+        Ok(result) => ("result", result),
+        Err(refused) => ("error", error(refused)),
+    };
+    object([("jsonrpc", "2.0".into()), ("id", id), (key, value)])
+}
+
+fn error(refused: Refused) -> Value {
+    let mut error = object([("code", refused.code.into()), ("message", refused.message.into())]);
+    if let Some(data) = refused.data {
+        error["data"] = data;
+    }
+    error
 }

@@ -17,6 +17,8 @@ use crate::repository::{self, cargo, is_there, root, succeeds};
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     seconds: u32,
+    /// How many inputs a target gets at most; without a number, as many as there is time for.
+    runs: Option<u32>,
     /// Where chance begins; without one, somewhere else each time.
     seed: Option<u32>,
     install: bool,
@@ -38,7 +40,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     }
     let mut findings = Vec::new();
     for target in &options.targets {
-        println!("fuzz: {target}, {} s", options.seconds);
+        println!("fuzz: {target}, at most {} s", options.seconds);
         if !succeeds(&mut fuzzer.run(target, &options)?)? {
             findings.push(target.as_str());
         }
@@ -53,11 +55,12 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
 
 impl Options {
     fn parse(words: &[&str], known: &[String]) -> Result<Options> {
-        let mut options = Options { seconds: 15, seed: None, install: false, targets: Vec::new() };
+        let mut options = Options { seconds: 15, runs: None, seed: None, install: false, targets: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
                 "--seconds" => options.seconds = number(word, words.next())?,
+                "--runs" => options.runs = Some(number(word, words.next())?),
                 "--seed" => options.seed = Some(number(word, words.next())?),
                 "--install" => options.install = true,
                 target if known.iter().any(|name| name == target) => options.targets.push(target.to_owned()),
@@ -140,6 +143,7 @@ impl Fuzzer {
         let mut command = self.command("run", &[target]);
         command.arg(corpus).arg(fuzz.join("seeds").join(target)).arg("--");
         command.arg(format!("-max_total_time={}", options.seconds));
+        command.args(options.runs.map(|runs| format!("-runs={runs}")));
         command.args(options.seed.map(|seed| format!("-seed={seed}")));
         command.arg(format!("-dict={}", dictionary(&fuzz, target).display()));
         command.args(["-max_len=2048", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]);
@@ -187,6 +191,7 @@ mod tests {
     fn what_is_no_target_gets_the_list() {
         assert_eq!(parse(&["name"]).unwrap_err().to_string(), "`name` is no target; there are input, names");
         assert_eq!(parse(&["--seconds"]).unwrap_err().to_string(), "--seconds needs a number");
+        assert_eq!(parse(&["--runs", "-1"]).unwrap_err().to_string(), "--runs needs a number");
         assert_eq!(parse(&["--seed", "x"]).unwrap_err().to_string(), "--seed needs a number");
     }
 

@@ -35,7 +35,8 @@ The chores of haft.
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
   cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
-  cargo xtask fuzz [--seconds N] [--install] [TARGET…]   builds and runs fuzz targets, 15 seconds each
+  cargo xtask fuzz [--seconds N] [--runs N] [--install] [TARGET…]
+                                                         builds and runs fuzz targets, 15 seconds each
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
   cargo xtask resume [--rounds N]                        kills haft run at random moments and resumes it, 100 conversations
   cargo xtask far [--size PROCESSESxCALLS]               many processes make the same calls, on a server and on a file, 10x200

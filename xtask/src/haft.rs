@@ -29,8 +29,12 @@ pub(crate) enum Profile {
 }
 
 impl Haft {
-    /// Builds it.
+    /// Builds it, unless `HAFT_BINARY` names one that was built already: alone it is built with other features of its
+    /// dependencies than with the rest of the workspace, so that all of them would be built once more.
     pub(crate) fn build(profile: Profile, home: impl Into<PathBuf>) -> Result<Haft> {
+        if let (Profile::Debug, Some(binary)) = (profile, env::var_os("HAFT_BINARY")) {
+            return Ok(Haft { binary: binary.into(), home: home.into() });
+        }
         let (option, folder): (&[&str], &str) = match profile {
             Profile::Debug => (&[], "debug"),
             Profile::Release => (&["--release"], "release"),

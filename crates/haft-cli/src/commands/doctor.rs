@@ -5,13 +5,18 @@ use haft_mcp::{
     lint::{Remark, Severity},
     upstream::{State, Upstream},
 };
-use haft_shell::sandbox::{Confinement, Support};
+use haft_model::Key;
+use haft_shell::{
+    run::bash_program,
+    sandbox::{Confinement, Support},
+};
 use serde_json::{Value, json};
 
 use crate::{
     cli::Options,
     exit::Exit,
     hooks, kept,
+    model::{self, ModelArgs},
     out::Out,
     place::{self, Place},
     servers::Servers,
@@ -33,7 +38,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let documents = if counts { brought.documents()? } else { Vec::new() };
     let settings = Settings::read(options.config.as_deref(), &documents)?;
     let (hooks, servers) = (hooks::config(&settings.hooks), conditions(&settings, &brought, counts, &place));
-    let journal = journal(&settings);
+    let (shell, model, journal) = (shell(), model(&settings, options), journal(&settings));
     let mut out = Out::stdout();
     if options.json {
         let sandbox = json!({
@@ -47,10 +52,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
         let trust = brought.standing.word();
         let servers = servers.map(|all| all.into_iter().map(|server| server.json).collect::<Vec<_>>()).ok();
         let hooks = hooks::listed(&hooks);
-        out.json(&json!({ "sandbox": sandbox, "trust": trust, "counts": counts, "servers": servers, "hooks": hooks, "journal": journal.json }))?;
+        out.json(&json!({
+            "sandbox": sandbox,
+            "shell": shell.json,
+            "model": model.json,
+            "trust": trust,
+            "counts": counts,
+            "servers": servers,
+            "hooks": hooks,
+            "journal": journal.json,
+        }))?;
     } else {
         let said = level.as_ref().map_or_else(|err| format!("none: {err}"), ToString::to_string);
         out.lines(&format!("sandbox  {said}\n         the kernel has {support}"))?;
+        out.lines(&format!("shell    {}", shell.words))?;
+        out.lines(&format!("model    {}", revealed_line(&model.words)))?;
         out.lines(&format!("trust    {}", standing(&brought, counts)))?;
         out.lines(&format!("journal  {}", revealed_line(&journal.words)))?;
         out.text(&server_lines(servers))?;
@@ -100,6 +116,34 @@ fn conditions(
     all.extend(out.chain(unheard));
     all.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(all)
+}
+
+/// The bash that runs commands.
+fn shell() -> Condition {
+    let (words, json) = match bash_program() {
+        Ok(path) => (path.display().to_string(), json!({ "works": true, "path": path })),
+        Err(err) => (err.to_string(), json!({ "works": false, "problem": err.to_string() })),
+    };
+    Condition { name: "shell".to_owned(), words, json }
+}
+
+/// Which model `haft run` would ask, or what is missing. Nobody is asked.
+fn model(settings: &Settings, options: &Options) -> Condition {
+    let chosen =
+        model::choose(&settings.model, &ModelArgs::default(), options.model.as_deref(), &Key::from_env);
+    let (words, json) = match chosen {
+        Ok(choice) => {
+            let dialect = choice.endpoint.dialect();
+            let json = json!({ "configured": true, "name": choice.name, "dialect": dialect.name() });
+            (format!("{} ({dialect})", choice.name), json)
+        }
+        Err(err) => {
+            let problem = err.to_string().lines().map(str::trim).collect::<Vec<_>>().join(" · ");
+            let json = json!({ "configured": false, "problem": problem });
+            (problem, json)
+        }
+    };
+    Condition { name: "model".to_owned(), words, json }
 }
 
 /// Where calls are recorded, and whether that can be read.

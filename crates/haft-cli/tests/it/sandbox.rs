@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::json;
+
 use crate::kit::Place;
 
 #[test]
@@ -50,6 +52,20 @@ fn the_doctor_says_which_level_there_is() {
     let place = Place::new("");
     assert!(place.haft(&["doctor"]).out.starts_with("sandbox  "));
     assert!(place.haft(&["doctor", "--json"]).out.starts_with("{\"sandbox\":{\"works\":"));
+}
+
+#[test]
+fn the_doctor_says_which_bash_runs_commands_and_which_model_would_be_asked() {
+    let place = Place::new("");
+    let told = place.haft(&["doctor"]).out;
+    assert!(told.contains("\nshell    /"), "{told}");
+    assert!(
+        told.contains("\nmodel    no model is configured; there are three ways to name one: · a key"),
+        "{told}"
+    );
+    fs::write(place.path("m.toml"), "[model]\nname = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n").unwrap();
+    let told = place.haft(&["doctor", "--json", "--config", "../m.toml"]).json();
+    assert_eq!(told["model"], json!({ "configured": true, "name": "m", "dialect": "openai" }));
 }
 
 /// The processes whose command line has this word.

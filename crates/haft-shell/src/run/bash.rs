@@ -30,7 +30,8 @@ const PLACES: [&str; 4] =
 /// The longest argument that the kernel takes, without its end.
 pub const LONGEST_COMMAND: usize = 128 * 1024 - 1;
 
-pub(super) fn program() -> io::Result<PathBuf> {
+/// The bash that runs commands, or where it was looked for.
+pub fn bash_program() -> io::Result<PathBuf> {
     let found = PLACES.iter().map(Path::new).find(|path| path.exists());
     let missing = || {
         let message = format!("there is no bash here; it is looked for at {}", PLACES.join(", "));

@@ -132,7 +132,7 @@ impl Launch {
 
     /// A command for bash. The bytes that run are these, nothing is wrapped around them.
     pub fn bash(command: &str, cwd: impl Into<PathBuf>) -> io::Result<Launch> {
-        let mut launch = Launch::new(bash::program()?, cwd);
+        let mut launch = Launch::new(bash::bash_program()?, cwd);
         launch.args = bash::arguments(command)?;
         launch.tells_directory = true;
         Ok(launch)

@@ -28,7 +28,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_pipes;
 
-pub use bash::{LONGEST_COMMAND, inherited};
+pub use bash::{LONGEST_COMMAND, bash_program, inherited};
 pub use confined::confined;
 pub use ended::{Ended, Status, Stopped, signal_name};
 pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};

@@ -275,7 +275,7 @@ impl Setup {
     }
 
     /// Who judges in mode auto.
-    fn classifier(&self) -> ByEffects {
+    pub(crate) fn classifier(&self) -> ByEffects {
         ByEffects::new().confined(self.confinement.is_some()).home(self.place.home.clone())
     }
 

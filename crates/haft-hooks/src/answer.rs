@@ -101,17 +101,34 @@ fn blocked(event: Event, mut said: Said, errors: &str) -> Said {
 
 fn printed(event: Event, mut said: Said, left: &Left) -> Result<Said, String> {
     let text = left.output.trim();
-    if !text.starts_with('{') {
-        if event.takes_plain_text() && !text.is_empty() {
-            said.context = Some(text.to_owned());
-        }
-        return Ok(said);
-    }
-    if left.is_cut {
+    let is_meant = text.starts_with('{');
+    if is_meant && left.is_cut {
         return Err("printed more JSON than is read".to_owned());
     }
-    let answer = serde_json::from_str(text).map_err(|err| format!("printed what is not JSON: {err}"))?;
-    Answer { event, answer: &answer }.read(said)
+    let not_json = match serde_json::from_str::<Value>(text) {
+        Ok(answer) if is_meant => return Answer { event, answer: &answer }.read(said),
+        Ok(_) => String::new(),
+        Err(err) => err.to_string(),
+    };
+    if event.takes_plain_text() && !is_meant && !text.is_empty() {
+        said.context = Some(text.to_owned());
+    }
+    match among_words(text) {
+        Some(answer) => Answer { event, answer: &answer }.read_among_words(said),
+        None if is_meant => Err(format!("printed what is not JSON: {not_json}")),
+        None => Ok(said),
+    }
+}
+
+/// The last answer that begins a line of a text which is not JSON as a whole: a guard that also writes a log is a guard.
+fn among_words(text: &str) -> Option<Value> {
+    const KEYS: [&str; 3] = ["hookSpecificOutput", "decision", "continue"];
+    let begins = text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n');
+    let answers = begins.filter_map(|(at, _)| {
+        let value = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok()?;
+        KEYS.iter().any(|key| value.get(key).is_some()).then_some(value)
+    });
+    answers.last()
 }
 
 /// JSON on stdout.
@@ -134,6 +151,22 @@ impl Answer<'_> {
             said.notice = said.notice.or(said.reason.take());
         }
         Ok(said)
+    }
+
+    /// What it says beside other words. Nobody can know what those were for, so only a no is heard: a hook may tighten.
+    fn read_among_words(&self, said: Said) -> Result<Said, String> {
+        const BESIDE: &str =
+            "printed other words beside its JSON; print the JSON alone, and the rest to stderr";
+        let read = self.read(Said::by(said.by.clone()))?;
+        if read.verdict != Some(Verdict::Deny) && read.stop.is_none() {
+            return match said.context {
+                Some(_) => Ok(Said { notice: Some(format!("the hook {BESIDE}")), ..said }),
+                None => Err(BESIDE.to_owned()),
+            };
+        }
+        let verdict = read.verdict.filter(|verdict| *verdict == Verdict::Deny);
+        let notice = Some(format!("the hook {BESIDE}: only its no is heard"));
+        Ok(Said { verdict, reason: read.reason, stop: read.stop, notice, ..said })
     }
 
     /// `decision: approve|block` with `reason`, which every event took before there was more to say.
@@ -354,6 +387,37 @@ mod tests {
             assert_eq!(said.verdict, None, "{output}");
             assert!(said.notice.is_some(), "{output}");
         }
+    }
+
+    #[test]
+    fn a_no_among_other_words_is_heard_and_a_yes_is_not() {
+        let deny =
+            r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"not here"}}"#;
+        let pretty = "{\n  \"decision\": \"block\",\n  \"reason\": \"not here\"\n}";
+        for output in [
+            format!("checking …\n{deny}"),
+            format!("{deny}\ndone"),
+            format!("{{\"level\":\"info\"}}\n{deny}\n"),
+            format!("log\n{pretty}\n"),
+            format!("{{\"decision\":\"approve\"}}\n{deny}"),
+        ] {
+            let said = said(Event::PreToolUse, 0, &output, "");
+            assert_eq!(
+                (said.verdict, said.reason.as_deref()),
+                (Some(Verdict::Deny), Some("not here")),
+                "{output}"
+            );
+            assert!(said.notice.unwrap().contains("beside its JSON"), "{output}");
+        }
+        let yes = r#"{"decision":"approve","systemMessage":"hi"}"#;
+        let yes = said(Event::PreToolUse, 0, &format!("log\n{yes}"), "");
+        assert_eq!(yes.verdict, None);
+        assert!(yes.notice.unwrap().contains("beside its JSON"));
+        let stops = said(Event::PostToolUse, 0, "log\n{\"continue\":false,\"stopReason\":\"enough\"}", "");
+        assert_eq!(stops.stop.as_deref(), Some("enough"));
+        assert!(said(Event::PreToolUse, 0, "log\n{\"level\":\"info\"}", "").is_nothing());
+        let prompt = said(Event::UserPromptSubmit, 0, "log\n{\"decision\":\"block\"}", "");
+        assert_eq!(prompt.verdict, Some(Verdict::Deny));
     }
 
     #[test]

@@ -242,8 +242,6 @@ impl Reader {
     }
 
     fn handler(&mut self, event: Event, place: &str, written: &Map<String, Value>) -> Option<Handler> {
-        let known: Vec<&str> = HANDLER_KEYS.iter().chain(&GROUP_KEYS).copied().collect();
-        self.check_keys(event, place, written, &known);
         if let Some(kind) = written.get("type").filter(|kind| *kind != "command") {
             self.wrong(
                 event.name(),
@@ -252,6 +250,8 @@ impl Reader {
             );
             return None;
         }
+        let known: Vec<&str> = HANDLER_KEYS.iter().chain(&GROUP_KEYS).copied().collect();
+        self.check_keys(event, place, written, &known);
         let shell = written.get("shell").and_then(Value::as_str).unwrap_or("bash");
         if !["bash", "sh"].contains(&shell) {
             self.wrong(event.name(), place, format!("there is no shell `{shell}` for hooks; there is bash"));
@@ -445,7 +445,7 @@ mod tests {
             "hooks.Stop[0].hooks[1]: there is no setting `comand`; did you mean `command`?",
         );
         check_problem(
-            json!({ "Stop": [{ "type": "prompt", "command": "x" }] }),
+            json!({ "Stop": [{ "type": "prompt", "prompt": "x" }] }),
             "hooks.Stop[0]: hooks of the type \"prompt\" do not run here; only commands do",
         );
         check_problem(

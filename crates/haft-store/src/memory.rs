@@ -200,6 +200,7 @@ impl Pages {
             began: first.at,
             last: calls.iter().map(|call| call.at).chain([last.at]).max()?,
             workspace: last.workspace.clone(),
+            caller: last.caller.clone(),
             turns: last.turn,
             calls: calls.len() as u64,
             refused: calls.iter().filter(|call| call.state == CallState::Refused).count() as u64,

@@ -252,6 +252,8 @@ pub struct SessionRow {
     pub last: Instant,
     /// Its workspace.
     pub workspace: String,
+    /// Who was behind its last turn, as JSON: `user`, `roles`, `channel`. Null where nobody said.
+    pub caller: Value,
     /// How many turns it had.
     pub turns: u32,
     /// How many calls.

@@ -48,10 +48,12 @@ pub struct ToolBuilder<I, S = Derived> {
     schema: OnceLock<Schema>,
     output: Option<Schema>,
     effects: Option<Box<EffectsOf<I>>>,
+    describe: Option<Box<DescriptionOf<I>>>,
     how: PhantomData<S>,
 }
 
 type EffectsOf<I> = dyn Fn(&I) -> Effects + Send + Sync;
+type DescriptionOf<I> = dyn Fn(&I) -> String + Send + Sync;
 
 /// The schema comes from the input type.
 #[derive(Debug)]
@@ -69,6 +71,7 @@ impl<I> ToolBuilder<I> {
             schema: OnceLock::new(),
             output: None,
             effects: None,
+            describe: None,
             how: PhantomData,
         }
     }
@@ -93,6 +96,12 @@ impl<I, S> ToolBuilder<I, S> {
         self
     }
 
+    /// One line for a person about a call. Without it, the tool's title.
+    pub fn describe(mut self, describe: impl Fn(&I) -> String + Send + Sync + 'static) -> Self {
+        self.describe = Some(Box::new(describe));
+        self
+    }
+
     /// The schema of the reply's data.
     pub fn output(mut self, schema: Schema) -> Self {
         self.output = Some(schema);
@@ -108,6 +117,7 @@ impl<I, S> ToolBuilder<I, S> {
             schema: OnceLock::from(Schema::from_value(schema)),
             output: self.output,
             effects: self.effects,
+            describe: self.describe,
             how: PhantomData,
         }
     }
@@ -148,6 +158,7 @@ impl<I: DeserializeOwned + Send + Sync + 'static, S> ToolBuilder<I, S> {
             derive,
             output: self.output,
             effects: self.effects,
+            describe: self.describe,
             body,
         })
     }
@@ -160,7 +171,14 @@ struct Closure<I, F> {
     derive: fn() -> Schema,
     output: Option<Schema>,
     effects: Option<Box<EffectsOf<I>>>,
+    describe: Option<Box<DescriptionOf<I>>>,
     body: F,
+}
+
+impl<I, F> Closure<I, F> {
+    fn line(&self, input: &I) -> String {
+        self.describe.as_ref().map_or_else(|| self.spec.title().to_owned(), |describe| describe(input))
+    }
 }
 
 impl<I, F, Fut> AnyTool for Closure<I, F>
@@ -191,8 +209,11 @@ where
         let input = typed::<I>(self.spec.name(), input)?;
         Ok(Box::new(ClosureCall { tool: self, input }))
     }
-    fn view(&self, _input: &Value, moment: Moment<'_>) -> View {
-        View::general(self.spec.title(), moment)
+    fn view(&self, input: &Value, moment: Moment<'_>) -> View {
+        match typed::<I>(self.spec.name(), input) {
+            Ok(input) => View::general(&self.line(&input), moment),
+            Err(_) => View::general(self.spec.title(), moment),
+        }
     }
 }
 
@@ -214,7 +235,7 @@ where
         self.tool.effects.as_ref().map_or_else(Effects::unknown, |effects| effects(&self.input))
     }
     fn describe(&self) -> String {
-        self.tool.spec.title().to_owned()
+        self.tool.line(&self.input)
     }
     fn classifier_input(&self) -> Option<String> {
         None
@@ -227,5 +248,25 @@ where
             let _kept = tool;
             running.await
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_described_by_its_input_if_the_tool_knows_how() {
+        let find = tool("Find")
+            .describe(|input: &Value| format!("Find {}", input["what"].as_str().unwrap_or("anything")))
+            .schema(json!({ "type": "object" }))
+            .call(|_, _| async { Ok(Reply::text("found")) });
+        let input = json!({ "what": "a needle" });
+        assert_eq!(find.view(&input, Moment::Using), View::text("Find a needle"));
+        assert_eq!(find.bind(&input).unwrap().describe(), "Find a needle");
+        let plain = tool("Plain").schema(json!({})).call(|_: Value, _| async { Ok(Reply::text("")) });
+        assert_eq!(plain.bind(&input).unwrap().describe(), "Plain");
     }
 }

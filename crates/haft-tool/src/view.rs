@@ -75,6 +75,11 @@ impl View {
         View::Text(text.into())
     }
 
+    /// How many lines are not shown: `(+1 line)`, `(+3 lines)`.
+    pub fn more_lines(count: usize) -> String {
+        format!("(+{count} {})", if count == 1 { "line" } else { "lines" })
+    }
+
     /// The general drawing, for tools that have none of their own.
     pub fn general(description: &str, moment: Moment<'_>) -> View {
         match moment {
@@ -102,7 +107,7 @@ fn done(description: &str, reply: &Reply) -> View {
     let text = reply.blocks.iter().find_map(|block| block.as_text()).unwrap_or(description);
     let lines = text.lines().count();
     match text.lines().next() {
-        Some(first) if lines > 1 => View::Text(format!("{first} (+{} lines)", lines - 1)),
+        Some(first) if lines > 1 => View::Text(format!("{first} {}", View::more_lines(lines - 1))),
         first => View::text(first.unwrap_or(description)),
     }
 }

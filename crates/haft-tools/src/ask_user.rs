@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use haft_engine::{
-    policy::{Choice, ChoiceOption, Choices, Choosing, Chosen},
+    policy::{Choice, ChoiceOption, Choosing, Chosen},
     turn::{Kernel, KernelCx},
 };
-use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, Reply, SharedTool, Spec, Tool};
+use haft_tool::{BoxFuture, Cx, Effects, Fault, IntoTool, Reply, SharedTool, Spec, Tool, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -91,19 +91,9 @@ impl Kernel for AskUser {
         Box::pin(async move {
             let input: AskUserInput = typed(&input)?;
             let questions: Vec<Choice> = input.questions.into_iter().map(Choice::from).collect();
-            let choices = Choices { text: None, questions: &questions };
-            Ok(reply(&questions, ask(&kx, choices).await?))
+            Ok(reply(&questions, kx.choose(None, &questions).await?))
         })
     }
-}
-
-/// Asks, until there is an answer or nobody waits for one any more.
-pub(crate) async fn ask(kx: &KernelCx<'_>, choices: Choices<'_>) -> Result<Choosing, Fault> {
-    if !kx.asker().is_there() {
-        return Ok(Choosing::NobodyThere);
-    }
-    let asked = kx.cx.token().run_until_cancelled(kx.asker().choose(choices)).await;
-    asked.ok_or_else(|| Fault::cancelled("the question was withdrawn before it was answered"))
 }
 
 impl Question {
@@ -161,11 +151,17 @@ fn reply(questions: &[Choice], choosing: Choosing) -> Reply {
 
 fn answered(questions: &[Choice], chosen: &[Chosen]) -> Reply {
     let pairs = questions.iter().zip(chosen);
+    // What a single question asks is what its call is called.
+    let seen = |(question, answer): (&Choice, &Chosen)| match questions.len() {
+        1 => View::text(format!("→ {}", said(answer))),
+        _ => View::text(format!("{} → {}", question.question, said(answer))),
+    };
+    let seen = View::List(pairs.clone().map(seen).collect());
     let line = |(question, answer): (&Choice, &Chosen)| format!("{}\n→ {}", question.question, said(answer));
     let text: Vec<String> = pairs.clone().map(line).collect();
     let data = |(question, answer): (&Choice, &Chosen)| json!({ "question": question.question, "chosen": answer.labels, "words": answer.words });
     let data: Vec<Value> = pairs.map(data).collect();
-    Reply { data: Some(data.into()), ..Reply::text(text.join("\n\n")) }.note("answered", true)
+    Reply { data: Some(data.into()), ..Reply::text(text.join("\n\n")) }.drawn(seen).note("answered", true)
 }
 
 fn said(answer: &Chosen) -> String {
@@ -260,6 +256,29 @@ mod tests {
         → in their own words: haft
         ");
         assert_eq!(result.data.unwrap()[1]["chosen"], json!(["a", "b"]));
+        assert_eq!(result.meta.duration_us, 0, "the time that the person took is not the call's");
+    }
+
+    #[test]
+    fn the_person_sees_what_they_answered() {
+        let choice = |question: &str| Choice {
+            header: String::new(),
+            question: question.to_owned(),
+            options: Vec::new(),
+            several: false,
+            own_words: true,
+        };
+        let chosen = |label: &str| Chosen { labels: vec![label.to_owned()], words: None };
+        let seen =
+            |questions: &[Choice], chosen: Vec<Chosen>| reply(questions, Choosing::Chosen(chosen)).view;
+        assert_eq!(
+            seen(&[choice("Which colour?")], vec![chosen("blue")]),
+            Some(View::List(vec![View::text("→ blue")]))
+        );
+        assert_eq!(
+            seen(&[choice("One?"), choice("Two?")], vec![chosen("1"), chosen("2")]),
+            Some(View::List(vec![View::text("One? → 1"), View::text("Two? → 2")]))
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -134,6 +134,7 @@ pub fn skill(sheets: impl IntoIterator<Item = Sheet>) -> Option<SharedTool> {
             .prompt(prompt)
             // They are read already.
             .effects(|_| Effects::none())
+            .describe(|input| format!("Use the skill {}", input.skill))
             .call(move |input, _| std::future::ready(load(&skills, &input))),
     )
 }

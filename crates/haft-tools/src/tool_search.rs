@@ -41,6 +41,10 @@ impl Kernel for ToolSearch {
         ToolBuilder::<SearchInput>::of(spec)
             // Loading changes what the model sees next, and nothing in the world.
             .effects(|_| Effects::changes("tools"))
+            .describe(|input| match input.query.trim().strip_prefix("select:") {
+                Some(names) => format!("Load the tools {names}"),
+                None => format!("Search for tools: {}", input.query.trim()),
+            })
             .call(|_, _| async { Err(Fault::failed("ToolSearch runs in the kernel")) })
     }
 

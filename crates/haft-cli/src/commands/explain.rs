@@ -1,7 +1,7 @@
 //! `haft explain`: what would be decided about a call, and why, without making it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::File,
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use std::{
 
 use haft_engine::{
     Call, Engine, Session, SessionOptions,
-    policy::{Mode, Origin, Rules, Written},
+    policy::{ByEffects, Judgement, Mode, Origin, Rules, Verdict, Written},
     result::ToolResult,
     session::Explanation,
     turn::Arguments,
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
-    draw::{Paint, plain},
+    draw::{Paint, plain, plain_line},
     exit::{Exit, usage},
     lines::next_line,
-    out::Out,
+    out::{self, Out},
     setup::{self, Setup},
 };
 
@@ -36,8 +36,8 @@ pub(crate) struct Args {
     /// Its input; without it, no arguments
     #[arg(value_name = "JSON", conflicts_with = "batch")]
     input: Option<String>,
-    /// Read questions, a line of JSON each ({"id","tool","input"} and perhaps "cwd", "home", "mode", "rules"), from this
-    /// file or stdin (`-`); print as many lines with answers
+    /// Read questions, a line of JSON each ({"id","tool","input"} and perhaps "cwd", "home", "mode", "rules", "agent",
+    /// "role", "model"), from this file or stdin (`-`); print as many lines with answers
     #[arg(long, value_name = "FILE")]
     batch: Option<PathBuf>,
 }
@@ -70,22 +70,25 @@ pub(crate) fn run(setup: &Setup, args: Args) -> anyhow::Result<Exit> {
 
 /// What would be decided about a call in a session that runs, for people.
 #[cfg(feature = "tui")]
-pub(crate) async fn words(session: &Session, tool: &str, input: &str) -> String {
+pub(crate) async fn words(setup: &Setup, session: &Session, tool: &str, input: &str) -> String {
     let call = Call::new("call_1", tool, Arguments::Text(input.to_owned()));
-    Judged::of(session.explain(call).await).text(Paint::default())
+    let explained = session.explain_with(call, Some(&setup.classifier())).await;
+    Judged::of(explained, session.mode()).text(Paint::default())
 }
 
 /// Answers questions about calls.
 struct Judge {
     engine: Engine,
     options: SessionOptions,
+    /// Who would judge in mode auto.
+    classifier: ByEffects,
     runtime: Runtime,
 }
 
 /// What would become of a call.
 enum Judged {
-    /// It was understood, and this was decided.
-    Decided(Box<Explanation>),
+    /// It was understood, and this was decided, in this mode.
+    Decided(Box<Explanation>, Mode),
     /// It would not come so far.
     Refused(Box<ToolResult>),
 }
@@ -93,7 +96,8 @@ enum Judged {
 impl Judge {
     fn new(setup: &Setup) -> anyhow::Result<Judge> {
         let runtime = Builder::new_current_thread().enable_time().build()?;
-        Ok(Judge { engine: setup.idle_engine()?, options: setup.session_options(), runtime })
+        let (engine, options) = (setup.idle_engine()?, setup.session_options());
+        Ok(Judge { engine, options, classifier: setup.classifier(), runtime })
     }
 
     fn begin(&self, options: SessionOptions) -> anyhow::Result<Session> {
@@ -101,21 +105,22 @@ impl Judge {
     }
 
     fn judge(&self, session: &Session, call: Call) -> Judged {
-        Judged::of(self.runtime.block_on(session.explain(call)))
+        let explained = self.runtime.block_on(session.explain_with(call, Some(&self.classifier)));
+        Judged::of(explained, session.mode())
     }
 }
 
 impl Judged {
-    fn of(explained: Result<Explanation, Box<ToolResult>>) -> Judged {
+    fn of(explained: Result<Explanation, Box<ToolResult>>, mode: Mode) -> Judged {
         match explained {
-            Ok(explanation) => Judged::Decided(Box::new(explanation)),
+            Ok(explanation) => Judged::Decided(Box::new(explanation), mode),
             Err(refused) => Judged::Refused(refused),
         }
     }
 
     fn reason(&self) -> String {
         match self {
-            Judged::Decided(explained) => explained.decision.reason(),
+            Judged::Decided(explained, _) => explained.decision.reason(),
             Judged::Refused(refused) => format!("deny: {}", refused.text()),
         }
     }
@@ -123,15 +128,24 @@ impl Judged {
     /// The answer to a question of a batch.
     fn answer(&self, id: Value) -> Value {
         match self {
-            Judged::Decided(explained) => json!({
-                "id": id,
-                "verdict": explained.decision.verdict,
-                "class": explained.decision.trace.class(),
-                "reason": explained.decision.reason(),
-                "trace": explained.decision.trace,
-            }),
+            Judged::Decided(explained, mode) => {
+                let mut answer = json!({
+                    "id": id,
+                    "verdict": explained.decision.verdict,
+                    "class": explained.decision.trace.class(),
+                    "reason": explained.decision.reason(),
+                    "trace": explained.decision.trace,
+                    "tool": explained.tool,
+                    "effects": explained.effects,
+                });
+                if *mode == Mode::Auto {
+                    answer["classifier"] = explained.judged.as_ref().map_or(Value::Null, judgement);
+                }
+                answer
+            }
             Judged::Refused(refused) => {
                 let mut answer = denied(id, Value::Null, &self.reason());
+                answer["tool"] = refused.tool.as_str().into();
                 answer["fault"] = json!(refused.fault);
                 answer
             }
@@ -143,31 +157,41 @@ impl Judged {
         if let Value::Object(answer) = &mut answer {
             answer.shift_remove("id");
         }
-        match self {
-            Judged::Decided(explained) => {
-                answer["tool"] = explained.tool.as_str().into();
-                answer["description"] = explained.description.as_str().into();
-                answer["input"] = explained.input.clone();
-                answer["effects"] = json!(explained.effects);
-                if let Some(why) = &explained.hidden {
-                    answer["hidden"] = why.as_str().into();
-                }
+        if let Judged::Decided(explained, _) = self {
+            answer["description"] = explained.description.as_str().into();
+            answer["input"] = explained.input.clone();
+            if let Some(why) = &explained.hidden {
+                answer["hidden"] = why.as_str().into();
             }
-            Judged::Refused(refused) => answer["tool"] = refused.tool.as_str().into(),
         }
         answer
     }
 
     fn text(&self, paint: Paint) -> String {
-        let Judged::Decided(explained) = self else {
+        let Judged::Decided(explained, mode) = self else {
             return plain(self.reason());
         };
         let Explanation { tool, hidden, description, effects, decision, .. } = &**explained;
         let heading = paint.style(Paint::STRONG, &plain(format!("{tool}: {description}")));
         let hidden = hidden.as_ref().map(|why| format!("  {}\n", plain(why.clone()))).unwrap_or_default();
         let effects = plain(effects.to_string());
-        format!("{heading}\n{hidden}  effects    {effects}\n{}", plain(decision.trace.explain()))
+        let classifier = match (&explained.judged, decision.verdict) {
+            (Some(Judgement { verdict, words, by }), _) => {
+                format!("\n  {:<16} {verdict}, says the one {by}: {words}", "classifier")
+            }
+            (None, Verdict::Ask) if *mode == Mode::Auto => {
+                format!("\n  {:<16} it is not asked about this: a person is", "classifier")
+            }
+            _ => String::new(),
+        };
+        let trace = decision.trace.explain() + &classifier;
+        format!("{heading}\n{hidden}  effects    {effects}\n{}", plain(trace))
     }
+}
+
+/// What a classifier would say.
+fn judgement(Judgement { verdict, words, by }: &Judgement) -> Value {
+    json!({ "verdict": verdict, "reason": words, "by": by })
 }
 
 fn denied(id: Value, class: Value, reason: &str) -> Value {
@@ -190,8 +214,70 @@ struct Where {
     cwd: Option<PathBuf>,
     home: Option<PathBuf>,
     mode: Option<Mode>,
+    agent: Option<String>,
+    model: Option<String>,
+    #[serde(default, alias = "roles")]
+    role: Option<Roles>,
     #[serde(default)]
     rules: LineRules,
+}
+
+/// One role, or several.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(untagged)]
+enum Roles {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Roles {
+    fn all(&self) -> Vec<String> {
+        match self {
+            Roles::One(role) => vec![role.clone()],
+            Roles::Many(roles) => roles.clone(),
+        }
+    }
+}
+
+/// What a line may say.
+const KEYS: [&str; 11] =
+    ["id", "tool", "input", "cwd", "home", "mode", "rules", "agent", "role", "roles", "model"];
+/// What tells people, or tests, about a line, and nothing about the call.
+const NOTES: [&str; 8] = ["group", "kind", "context", "expect", "accept", "why", "note", "comment"];
+/// What would make a difference if it were heard: an answer without it would be laxer than was meant.
+const MATTERS: [&str; 14] = [
+    "cwd",
+    "home",
+    "mode",
+    "rule",
+    "agent",
+    "role",
+    "model",
+    "allow",
+    "ask",
+    "deny",
+    "permission",
+    "permissionmode",
+    "workspace",
+    "caller",
+];
+
+/// A key of a line that is not understood.
+enum Unheard<'a> {
+    /// The line is not answered as if it were not there.
+    Matters(&'a str),
+    Odd(&'a str),
+}
+
+fn unheard(line: &Value) -> impl Iterator<Item = Unheard<'_>> {
+    let keys = line.as_object().into_iter().flat_map(|line| line.keys().map(String::as_str));
+    keys.filter(|key| !KEYS.contains(key) && !NOTES.contains(key)).map(|key| {
+        let plain: String = key.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+        match MATTERS.contains(&plain.trim_end_matches('s')) {
+            true => Unheard::Matters(key),
+            false => Unheard::Odd(key),
+        }
+    })
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
@@ -216,7 +302,7 @@ fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
         Box::new(File::open(file).map_err(|err| usage(format!("--batch {}: {err}", file.display())))?)
     };
     let mut lines = BufReader::with_capacity(64 * 1024, from);
-    let mut clerk = Clerk { judge, sessions: HashMap::new() };
+    let mut clerk = Clerk { judge, sessions: HashMap::new(), remarked: HashSet::new() };
     let mut line = Vec::new();
     while !out.is_closed() && next_line(&mut lines, &mut line)? {
         out.json(&clerk.answer(&line))?;
@@ -232,6 +318,8 @@ fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
 struct Clerk {
     judge: Judge,
     sessions: HashMap<Where, Session>,
+    /// The keys that the person was told of: once is enough.
+    remarked: HashSet<String>,
 }
 
 impl Clerk {
@@ -241,6 +329,18 @@ impl Clerk {
             Err(err) => return broken(Value::Null, &format!("the line is not JSON: {err}")),
         };
         let id = value.get("id").cloned().unwrap_or(Value::Null);
+        for key in unheard(&value) {
+            match key {
+                Unheard::Matters(key) => {
+                    let known = KEYS.join(", ");
+                    return broken(id, &format!("there is no `{key}` in a question; there are {known}"));
+                }
+                Unheard::Odd(key) if self.remarked.insert(key.to_owned()) => {
+                    out::complain(&plain_line(format!("--batch: `{key}` is not known, and not heard")));
+                }
+                Unheard::Odd(_) => {}
+            }
+        }
         match Question::deserialize(&value) {
             Err(err) => broken(id, &format!("the line is not a question: {err}")),
             Ok(question) => self
@@ -280,6 +380,11 @@ impl Clerk {
         };
         options.home = place.home.clone().or(options.home);
         options.mode = place.mode.unwrap_or(options.mode);
+        options.agent = place.agent.clone().or(options.agent);
+        options.model = place.model.clone().or(options.model);
+        if let Some(roles) = &place.role {
+            options.caller.roles = roles.all();
+        }
         let rules = |rules: &[String]| Written::all(rules, Origin::Session);
         let LineRules { allow, ask, deny } = &place.rules;
         options.rules = options.rules.and(Rules { allow: rules(allow), ask: rules(ask), deny: rules(deny) });

@@ -6,6 +6,8 @@ use haft_engine::{
     pool::{Entry, Pool, lint},
 };
 use haft_model::Dialect;
+#[cfg(feature = "tui")]
+use haft_tool::View;
 use serde_json::{Value, json};
 
 use crate::{
@@ -131,7 +133,7 @@ fn state(entry: &Entry) -> &'static str {
 }
 
 /// The tools for people.
-pub(crate) fn table(pool: &Pool, all: bool) -> String {
+fn table(pool: &Pool, all: bool) -> String {
     let mut rows: Vec<[String; 5]> = listed(pool, all).map(|entry| row(entry, all)).collect();
     if all {
         let absent = pool.problems().iter().map(|problem| {
@@ -141,6 +143,29 @@ pub(crate) fn table(pool: &Pool, all: bool) -> String {
         rows.extend(absent);
     }
     draw::table(["NAME", "SOURCE", "TOOLSET", "STATE", "DESCRIPTION"], &rows, Paint::stdout())
+}
+
+/// The tools that a model sees, for a screen that knows its own width: a name and a sentence each.
+#[cfg(feature = "tui")]
+pub(crate) fn view(pool: &Pool) -> View {
+    let line = |entry: &Entry| (entry.name().to_owned(), first_sentence(entry.tool().prompt()).to_owned());
+    let mut views = vec![View::Fields(pool.shown().map(line).collect())];
+    let words = match pool.deferred().count() {
+        0 => return View::List(views),
+        1 => "1 more is deferred: the model finds it".to_owned(),
+        count => format!("{count} more are deferred: the model finds them"),
+    };
+    views.extend([
+        View::text(" "),
+        View::text(format!("{words} by ToolSearch; `haft tools --all` lists all")),
+    ]);
+    View::List(views)
+}
+
+#[cfg(feature = "tui")]
+fn first_sentence(prompt: &str) -> &str {
+    let line = prompt.lines().next().unwrap_or_default();
+    line.find(". ").map_or(line, |end| &line[..end]).trim_end_matches('.')
 }
 
 /// What is odd in what servers tell models, a line each.

@@ -99,7 +99,8 @@ impl Asker for Desk {
 
     fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
         let (open, (reply, chosen)) = (self.number(), oneshot::channel());
-        let undecided = Undecided { id: open.id, questions: choices.questions.to_vec(), reply };
+        let (call, questions) = (choices.call.cloned(), choices.questions.to_vec());
+        let undecided = Undecided { id: open.id, call, questions, reply };
         self.send(News::Undecided(choices.text.map(str::to_owned), undecided));
         Box::pin(async move {
             let _open = open;

@@ -61,6 +61,8 @@ pub(super) struct Inquired {
 #[derive(Debug)]
 pub(super) struct Undecided {
     pub(super) id: u64,
+    /// The call that asks.
+    pub(super) call: Option<CallId>,
     pub(super) questions: Vec<policy::Choice>,
     pub(super) reply: oneshot::Sender<Choosing>,
 }
@@ -148,7 +150,8 @@ impl Dialog {
     pub(super) fn call(&self) -> Option<&CallId> {
         match self {
             Dialog::Question(question) => question.asked.call.as_ref(),
-            Dialog::Form(_) | Dialog::Decision(_) => None,
+            Dialog::Decision(decision) => decision.undecided.call.as_ref(),
+            Dialog::Form(_) => None,
         }
     }
 
@@ -161,11 +164,13 @@ impl Dialog {
         }
     }
 
-    /// Whether Esc goes back a step here, and does.
-    pub(super) fn step_back(&mut self) -> bool {
-        match self {
-            Dialog::Question(question) => question.reason.take().is_some(),
-            Dialog::Form(_) | Dialog::Decision(_) => false,
+    /// Esc goes back a step, and is a no where nothing runs that it could stop.
+    pub(super) fn escape(&mut self) -> Pressed {
+        let Dialog::Question(question) = self else { return Pressed::Ignored };
+        match (question.reason.take(), question.asked.choice) {
+            (Some(_), _) => Pressed::Taken,
+            (None, Choice::YesOrNo) => question.answer(Answer::No(None)),
+            (None, Choice::Permission { .. }) => Pressed::Ignored,
         }
     }
 

@@ -39,10 +39,7 @@ pub(super) fn quick(setup: &Setup, session: &Session, slash: &Slash) -> Option<S
     let note = |words: &str| Said::Note(Tone::Plain, words.to_owned());
     Some(match slash {
         Slash::Help => Said::View(help()),
-        Slash::Tools => {
-            let table = tools::table(&session.pool(), false);
-            Said::View(View::Code { language: String::new(), text: table })
-        }
+        Slash::Tools => Said::View(tools::view(&session.pool())),
         Slash::Mode(None) => {
             let modes = Mode::ALL.map(Mode::name).join(", ");
             note(&format!("mode {}; there are {modes}", session.mode()))
@@ -183,7 +180,7 @@ impl Ui<'_> {
             Slash::Undo => self.undo(agent).await,
             Slash::Explain { tool, input } => {
                 let session = self.session.clone();
-                let served = self.aside(explain::words(&session, &tool, &input)).await;
+                let served = self.aside(explain::words(self.setup, &session, &tool, &input)).await;
                 self.served(served, |ui, words| ui.print(View::text(words)))
             }
             Slash::Export(name) => {

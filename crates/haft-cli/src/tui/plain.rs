@@ -139,7 +139,7 @@ impl Lines<'_> {
             Some(said) => said,
             None => match slash {
                 Slash::Explain { tool, input } => {
-                    Said::View(View::text(explain::words(self.session, &tool, &input).await))
+                    Said::View(View::text(explain::words(self.setup, self.session, &tool, &input).await))
                 }
                 Slash::Export(name) => doing::export(self.session, agent, name).await,
                 Slash::Model(name) => doing::set_model(self.setup, agent, self.choice, name),

@@ -172,7 +172,7 @@ impl Screen {
         self.attend(now);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if control => return self.interrupted(may_leave),
+            KeyCode::Char('c') if control => return self.interrupted(may_leave, now),
             KeyCode::Char('d') if control && self.editor.is_empty() => return Some(Wish::Leave),
             KeyCode::Char('z') if control => return Some(Wish::Suspend),
             KeyCode::Char('l') if control => return Some(Wish::Redraw),
@@ -183,7 +183,7 @@ impl Screen {
                 return None;
             }
             KeyCode::BackTab => return Some(Wish::NextMode),
-            KeyCode::Esc => return self.escape(),
+            KeyCode::Esc => return self.escape(now),
             _ => {}
         }
         if is_heard && self.answered(key, now) {
@@ -193,9 +193,12 @@ impl Screen {
     }
 
     /// Ctrl-C: stops what runs, clears what is typed, and at last leaves.
-    fn interrupted(&mut self, may_leave: bool) -> Option<Wish> {
+    fn interrupted(&mut self, may_leave: bool, now: u64) -> Option<Wish> {
         if self.running.is_some() {
             return Some(self.stop());
+        }
+        if self.is_escaped(now) {
+            return None;
         }
         if !self.editor.is_empty() {
             self.editor.take();
@@ -209,8 +212,8 @@ impl Screen {
         None
     }
 
-    fn escape(&mut self) -> Option<Wish> {
-        if self.dialogs.front_mut().is_some_and(Dialog::step_back) {
+    fn escape(&mut self, now: u64) -> Option<Wish> {
+        if self.is_escaped(now) {
             return None;
         }
         if self.running.is_some() {
@@ -220,6 +223,22 @@ impl Screen {
             self.hint = Some("Ctrl-C clears the line".to_owned());
         }
         None
+    }
+
+    /// Whether the dialog had a use for Esc.
+    fn is_escaped(&mut self, now: u64) -> bool {
+        match self.dialogs.front_mut().map(Dialog::escape) {
+            None | Some(Pressed::Ignored) => return false,
+            Some(Pressed::Answered) => self.close_dialog(now),
+            Some(Pressed::Taken | Pressed::ShowAll(_)) => {}
+        }
+        true
+    }
+
+    fn close_dialog(&mut self, now: u64) {
+        let call = self.dialogs.pop_front().and_then(|dialog| dialog.call().cloned());
+        self.mark(call, false, now);
+        self.asked_at = now;
     }
 
     fn stop(&mut self) -> Wish {
@@ -247,9 +266,7 @@ impl Screen {
                 true
             }
             Pressed::Answered => {
-                let call = self.dialogs.pop_front().and_then(|dialog| dialog.call().cloned());
-                self.mark(call, false, now);
-                self.asked_at = now;
+                self.close_dialog(now);
                 true
             }
         }

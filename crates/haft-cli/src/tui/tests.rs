@@ -132,6 +132,68 @@ fn a_question_shows_the_change_and_the_keys() {
 }
 
 #[test]
+fn a_call_that_is_asked_about_says_so_in_whatever_order_the_news_come() {
+    let title = |desk: &mut Desk| {
+        let seen = desk.seen(20);
+        seen.lines().find(|line| line.contains("src/main.rs")).unwrap_or_default().trim_end().to_owned()
+    };
+    let mut desk = Desk::new(70);
+    let _answer = desk.ask(true);
+    desk.drawn("c", Stage::Queued, View::text("Edit src/main.rs"));
+    assert_eq!(title(&mut desk), "? Edit src/main.rs  asks you");
+    desk.drawn("c", Stage::Queued, View::text("Edit src/main.rs"));
+    assert_eq!(title(&mut desk), "? Edit src/main.rs  asks you");
+    desk.now = 30_000;
+    desk.types("y");
+    assert_eq!(title(&mut desk), "○ Edit src/main.rs  waits");
+    desk.drawn("c", Stage::Using, View::text("Edit src/main.rs"));
+    assert_eq!(title(&mut desk), "⠋ Edit src/main.rs");
+}
+
+#[test]
+fn a_call_that_asks_while_it_runs_is_not_timed_meanwhile() {
+    let mut desk = Desk::new(70);
+    let (reply, _chosen) = oneshot::channel();
+    let question = policy::Choice {
+        header: "Colour".into(),
+        question: "Which?".into(),
+        options: Vec::new(),
+        several: false,
+        own_words: true,
+    };
+    let undecided = Undecided { id: 3, call: Some("c".into()), questions: vec![question], reply };
+    desk.screen.ask(Dialog::decision(undecided), 0);
+    desk.drawn("c", Stage::Using, View::text("Ask: Which?"));
+    desk.now = 20_000;
+    assert!(desk.seen(20).contains("? Ask: Which?  asks you"), "{}", desk.seen(20));
+    desk.types("x");
+    desk.key(KeyCode::Enter);
+    desk.now = 23_000;
+    assert!(desk.seen(20).contains("Ask: Which?  3s"), "{}", desk.seen(20));
+}
+
+#[test]
+fn esc_is_a_no_to_a_question_that_is_about_no_call() {
+    for (code, modifiers) in [(KeyCode::Esc, KeyModifiers::NONE), (KeyCode::Char('c'), KeyModifiers::CONTROL)]
+    {
+        let mut desk = Desk::new(60);
+        let (reply, mut answer) = oneshot::channel();
+        let asked = Asked {
+            id: 1,
+            call: None,
+            head: "Take this back?".into(),
+            preview: View::text("x"),
+            choice: Choice::YesOrNo,
+            reply,
+        };
+        desk.screen.ask(Dialog::question(asked), 0);
+        assert_eq!(desk.press(code, modifiers), None);
+        assert_eq!(answer.try_recv(), Ok(Answer::No(None)));
+        assert!(desk.screen.dialogs.is_empty());
+    }
+}
+
+#[test]
 fn a_question_on_a_small_terminal_keeps_its_keys() {
     let mut desk = Desk::new(40);
     let _answer = desk.ask(false);
@@ -250,7 +312,7 @@ fn the_model_can_have_something_decided() {
     };
     let (reply, mut chosen) = oneshot::channel();
     let mut desk = Desk::new(60);
-    desk.screen.ask(Dialog::decision(Undecided { id: 3, questions: vec![question], reply }), 0);
+    desk.screen.ask(Dialog::decision(Undecided { id: 3, call: None, questions: vec![question], reply }), 0);
     desk.now = 1_000;
     desk.types("3");
     desk.now = 2_000;

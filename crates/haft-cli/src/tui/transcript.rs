@@ -88,7 +88,10 @@ enum Step {
     /// The model writes it.
     Written(usize),
     Waits,
-    Asked,
+    /// Somebody is asked: whether it may run, or, while it runs, what it wants to know.
+    Asked {
+        runs: bool,
+    },
     Runs(Option<View>),
     Ended(Stage, View),
     /// Its turn ended before it did.
@@ -107,6 +110,9 @@ struct Whole {
 pub(super) struct Transcript {
     items: VecDeque<Item>,
     whole: Option<Whole>,
+    /// The calls that somebody is asked about. A question may come before the news that there is such a call, and ends by
+    /// being answered, whatever is heard of the call meanwhile.
+    asked: Vec<CallId>,
     /// What was given out last.
     last: Option<Kind>,
     /// Whether the first item has given out rows already.
@@ -146,13 +152,7 @@ impl Transcript {
             }
             Happened::BrokeOff => self.break_off(),
             Happened::Drawn(drawn) => self.drawn(drawn, now),
-            Happened::Asked(id, is_asked) => {
-                if let Some(call) = self.open_call(&id)
-                    && matches!(call.step, Step::Waits | Step::Asked | Step::Written(_))
-                {
-                    call.step = if is_asked { Step::Asked } else { Step::Waits };
-                }
-            }
+            Happened::Asked(id, is_asked) => self.asked(id, is_asked, now),
             Happened::Over => self.over(),
         }
     }
@@ -206,8 +206,19 @@ impl Transcript {
         })
     }
 
+    fn asked(&mut self, id: CallId, is_asked: bool, now: u64) {
+        if let Some(call) = self.open_call(&id) {
+            call.asked(is_asked, now);
+        }
+        self.asked.retain(|asked| *asked != id);
+        if is_asked {
+            self.asked.push(id);
+        }
+    }
+
     fn drawn(&mut self, drawn: Drawn, now: u64) {
         let Drawn { call: id, tool, stage, view } = drawn;
+        let is_asked = self.asked.contains(&id);
         if self.open_call(&id).is_none() {
             self.finish_words();
             let call = CallItem { id: id.clone(), title: tool, step: Step::Waits, since: now };
@@ -215,18 +226,18 @@ impl Transcript {
         }
         let Some(call) = self.open_call(&id) else { return };
         match (stage, view) {
-            (Stage::Queued, View::Text(description)) => {
-                (call.title, call.step, call.since) = (description, Step::Waits, now);
-            }
-            (Stage::Queued, _) => call.step = Step::Waits,
-            (Stage::Using, view) => {
+            (Stage::Queued | Stage::Using, view) => {
                 if let View::Text(title) = view {
                     call.title = title;
                 }
-                (call.step, call.since) = (Step::Runs(None), now);
+                (call.step, call.since) =
+                    (if stage == Stage::Using { Step::Runs(None) } else { Step::Waits }, now);
             }
             (Stage::Progress, view) => call.step = Step::Runs(Some(view)),
             (stage, view) => call.step = Step::Ended(stage, view),
+        }
+        if is_asked {
+            call.asked(true, now);
         }
     }
 
@@ -379,6 +390,18 @@ fn note(tone: Tone, words: &str, columns: usize) -> Vec<Row> {
 }
 
 impl CallItem {
+    /// What is waited for is not what it does: a call that goes on afterwards is timed anew.
+    fn asked(&mut self, is_asked: bool, now: u64) {
+        self.step = match (&self.step, is_asked) {
+            (Step::Waits | Step::Written(_), true) => Step::Asked { runs: false },
+            (Step::Runs(_), true) => Step::Asked { runs: true },
+            (Step::Asked { runs: true }, false) => Step::Runs(None),
+            (Step::Asked { runs: false }, false) => Step::Waits,
+            _ => return,
+        };
+        self.since = now;
+    }
+
     fn is_over(&self) -> bool {
         matches!(self.step, Step::Ended(..) | Step::LeftOut)
     }
@@ -416,7 +439,7 @@ impl CallItem {
             Step::Written(0) => (spinner(now), QUIET, String::new()),
             Step::Written(bytes) => (spinner(now), QUIET, format!("{} written", size(*bytes))),
             Step::Waits => (WAITING, QUIET, "waits".to_owned()),
-            Step::Asked => ("?", WAIT, "asks you".to_owned()),
+            Step::Asked { .. } => ("?", WAIT, "asks you".to_owned()),
             Step::Runs(_) => (spinner(now), NOTE, elapsed(now.saturating_sub(self.since))),
             Step::Ended(Stage::Done(took), _) => (DONE, GOOD, lasted(*took)),
             Step::Ended(Stage::Refused, _) => (REFUSED, WAIT, "refused".to_owned()),

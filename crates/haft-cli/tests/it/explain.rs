@@ -93,6 +93,69 @@ fn a_batch_answers_every_line_in_order() {
 }
 
 #[test]
+fn a_line_says_who_calls_and_is_not_answered_without_what_it_says() {
+    let place = Place::new(
+        "-- config/haft/haft.toml
+[permissions]
+deny = [{ rule = \"Stat\", roles = [\"guest\"] }]
+[agents.reviewer.permissions]
+deny = [\"Read\"]
+",
+    );
+    let ask = |tool: &str, more: Value| {
+        let key = if tool == "Stat" { "path" } else { "file_path" };
+        let mut line = json!({ "id": 1, "tool": tool, "input": { key: "a.txt" } });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let notes = json!({ "group": "g", "kind": "verdict", "context": {}, "expect": "allow", "accept": [], "why": "w" });
+    let lines = [
+        ask("Read", json!({})),
+        ask("Read", json!({ "agent": "reviewer" })),
+        ask("Stat", json!({ "role": "guest" })),
+        ask("Stat", json!({ "roles": ["owner", "guest"] })),
+        ask("Stat", json!({ "model": "some-model" })),
+        ask("Read", notes),
+        ask("Read", json!({ "permission_mode": "plan" })),
+        ask("Read", json!({ "deny": ["Read"] })),
+        ask("Read", json!({ "tags": ["x"] })),
+    ];
+    let ran =
+        place.haft_with(&["explain", "--batch", "-"], &lines.join("\n")).expect(0, "`tags` is not known");
+    let answers = ran.lines();
+    let verdicts: Vec<&str> = answers.iter().map(|answer| answer["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["allow", "deny", "deny", "deny", "allow", "allow", "deny", "deny", "allow"]);
+    for at in [6, 7] {
+        assert!(
+            answers[at]["error"].as_str().unwrap().contains("in a question; there are id, tool"),
+            "{}",
+            answers[at]
+        );
+    }
+    assert_eq!((&answers[0]["tool"], &answers[0]["effects"]["unknown"]), (&json!("Read"), &json!(false)));
+}
+
+#[test]
+fn in_mode_auto_it_says_what_the_classifier_would() {
+    let place = Place::new("");
+    let write = r#"{"file_path":"a.txt","content":"x"}"#;
+    let text =
+        |input: &str, mode: &str| place.haft(&["explain", "Write", input, "--mode", mode]).expect(0, "").out;
+    assert!(
+        text(write, "auto").contains("classifier       allow, says the one by effects"),
+        "{}",
+        text(write, "auto")
+    );
+    let outside = r#"{"file_path":"/elsewhere/a.txt","content":"x"}"#;
+    assert!(text(outside, "auto").contains("classifier       ask, says the one by effects: /elsewhere"));
+    let protected = r#"{"file_path":".git/config","content":"x"}"#;
+    assert!(text(protected, "auto").contains("it is not asked about this"), "{}", text(protected, "auto"));
+    assert!(!text(write, "default").contains("classifier"));
+    let told = place.haft(&["explain", "Write", write, "--mode", "auto", "--json"]).expect(0, "").json();
+    assert_eq!((&told["verdict"], &told["classifier"]["verdict"]), (&json!("ask"), &json!("allow")));
+}
+
+#[test]
 fn a_large_batch_is_answered() {
     let place = Place::new("");
     let line =

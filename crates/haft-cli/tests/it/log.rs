@@ -122,6 +122,8 @@ fn what_happened_is_found_again() {
         (&sessions[1]["session"], &sessions[1]["calls"], &sessions[1]["changed"]),
         (&json!("work"), &json!(3), &json!(1))
     );
+    let caller = &sessions[1]["caller"];
+    assert_eq!((&caller["roles"], &caller["channel"]), (&json!(["owner"]), &json!("cli")), "{caller}");
     assert!(place.haft(&["sessions"]).out.contains("work"));
 }
 

@@ -126,6 +126,7 @@ fn programs_get_json() {
         kinds,
         ["asking", "call", "queued", "started", "finished", "usage", "asking", "text", "usage", "result"]
     );
+    assert_eq!(lines[1]["input"], read("a.txt"), "an object, as in `started`");
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Record {
 }
 
 /// Whether a classifier may be asked about a call at all.
-pub(super) fn may_judge(decision: &Decision, request: &Request<'_>) -> bool {
+pub(crate) fn may_judge(decision: &Decision, request: &Request<'_>) -> bool {
     let effects = request.effects;
     request.mode == Mode::Auto
         && decision.trace.is_uncovered()

@@ -115,6 +115,7 @@ mod tests;
 pub use asking::{Answer, Asker, Asking, Given, Inquiry, Nobody, Question, RuleKeeper, ask};
 pub use by_effects::ByEffects;
 pub use choosing::{Choice, ChoiceOption, Choices, Choosing, Chosen};
+pub(crate) use classifier::may_judge;
 pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;

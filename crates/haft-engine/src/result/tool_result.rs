@@ -50,7 +50,7 @@ pub struct Meta {
     /// The tool's name in the pool, where the model used another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// How long it ran, all attempts together.
+    /// How long it ran, all attempts together; not how long a person was waited for.
     pub duration_us: u64,
     /// How long it waited for other calls.
     pub queued_us: u64,

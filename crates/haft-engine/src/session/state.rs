@@ -30,8 +30,8 @@ use super::{
 use crate::{
     engine::Engine,
     policy::{
-        Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules, Written,
-        path_rule,
+        Circumstances, Classifier, Decision, Grants, Judgement, Matter, Mode, Origin, Policy, Record,
+        Request, RuleError, Rules, Written, may_judge, path_rule,
     },
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError, search::Usage},
     result::{ToolResult, refused},
@@ -366,6 +366,15 @@ impl Session {
     /// What would be decided about a call, and why, without running it. Tools that are hidden from the model are judged
     /// like the others: what hides them decides about their calls.
     pub async fn explain(&self, call: Call) -> Result<Explanation, Box<ToolResult>> {
+        self.explain_with(call, None).await
+    }
+
+    /// The same, and what a classifier would say of it, where one would be asked.
+    pub async fn explain_with(
+        &self,
+        call: Call,
+        classifier: Option<&dyn Classifier>,
+    ) -> Result<Explanation, Box<ToolResult>> {
         let offered = self.pool();
         let is_hidden = offered.find(&call.name).is_none();
         let pool = if is_hidden { self.whole_pool() } else { offered.clone() };
@@ -381,6 +390,19 @@ impl Session {
         let decision = self.decide(&prepared);
         let hidden = offered.absence(prepared.entry.name()).filter(|_| is_hidden);
         let would_allow = self.policy().lasting_rules(&self.request(&prepared));
+        let judged = match classifier.filter(|_| may_judge(&decision, &self.request(&prepared))) {
+            Some(classifier) => {
+                let (request, said) = (self.request(&prepared), prepared.said());
+                // Nothing is counted: no call is made.
+                let record = Record::default();
+                Some(
+                    classifier
+                        .judge(Matter { request: &request, said: said.as_deref(), record: &record })
+                        .await,
+                )
+            }
+            None => None,
+        };
         Ok(Explanation {
             tool: prepared.entry.name().to_owned(),
             hidden: hidden.map(|problem| problem.kind.to_string()),
@@ -389,6 +411,7 @@ impl Session {
             effects: prepared.effects,
             decision,
             would_allow,
+            judged,
         })
     }
 }
@@ -410,6 +433,8 @@ pub struct Explanation {
     pub decision: Decision,
     /// The narrowest rules by which it would run unasked, if it is asked only because nothing covers it.
     pub would_allow: Option<Vec<String>>,
+    /// What the classifier would say that was given, if one would be asked: in mode `auto`, about what nothing covers.
+    pub judged: Option<Judgement>,
 }
 
 /// What can be asked of a session, and changed by whoever owns it.

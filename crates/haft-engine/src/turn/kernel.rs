@@ -3,18 +3,22 @@
 //! ToolSearch looks into the pool, Batch makes calls, ExitPlanMode asks the person: such tools cannot be content with a
 //! narrow [`Cx`](haft_tool::Cx). They are looked up before every source, and walk through the same stages as all others.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
 
 use haft_tool::{BoxFuture, Cx, Fault, Reply, SharedTool};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     Call,
     drive::{Within, drive_within},
-    pipeline::{CallCx, stops},
+    pipeline::{CallCx, micros, stops},
 };
 use crate::{
-    policy::{Asker, Said},
+    policy::{Asker, Choice, Choices, Choosing, Said},
     pool::Pool,
     result::ToolResult,
     session::Session,
@@ -48,6 +52,8 @@ pub struct KernelCx<'a> {
     pub(crate) turn: CallCx<'a>,
     /// Where the word goes of a hook that stops the turn in a call that this one makes.
     pub(crate) stopped: &'a OnceLock<Box<Said>>,
+    /// For how long the person was waited for.
+    pub(crate) waited_us: &'a AtomicU64,
 }
 
 impl<'a> KernelCx<'a> {
@@ -60,6 +66,19 @@ impl<'a> KernelCx<'a> {
     /// Who is asked.
     pub fn asker(&self) -> &'a dyn Asker {
         self.turn.session.engine().asker()
+    }
+
+    /// Has the person decide something, perhaps after reading something, until they have or nobody waits for it any more.
+    /// The time that they take is not the call's.
+    pub async fn choose(&self, text: Option<&str>, questions: &[Choice]) -> Result<Choosing, Fault> {
+        if !self.asker().is_there() {
+            return Ok(Choosing::NobodyThere);
+        }
+        let choices = Choices { call: Some(self.cx.call_id()), text, questions };
+        let asked = Instant::now();
+        let chosen = self.cx.token().run_until_cancelled(self.asker().choose(choices)).await;
+        self.waited_us.fetch_add(micros(asked.elapsed()), Ordering::Relaxed);
+        chosen.ok_or_else(|| Fault::cancelled("the question was withdrawn before it was answered"))
     }
 
     /// Makes calls, each through all stages, as if the model had made them in this turn: beside each other where their

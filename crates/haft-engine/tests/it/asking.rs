@@ -184,6 +184,29 @@ impl Asker for Silent {
     }
 }
 
+/// Answers after a while.
+struct Slow(Duration);
+
+impl Asker for Slow {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async {
+            tokio::time::sleep(self.0).await;
+            Answer::Once
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_person_takes_is_not_the_calls() {
+    let (workspace, slow) = (Workspace::new(""), Slow(Duration::from_secs(60)));
+    let engine = haft_testkit::engine(&workspace).tool(sleeping(&Probe::default())).asker(slow);
+    let session = begin(engine, &workspace);
+    let result = session.call(call("1", "Sleep", json!({ "ms": 200, "writes": "a" }))).await;
+    assert!(!result.is_error(), "{}", result.text());
+    let ran = result.meta.duration_us;
+    assert!((200_000..1_000_000).contains(&ran), "{ran} µs");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_takes_its_question_back() {
     let (workspace, silent) = (Workspace::new(""), Silent::default());

@@ -126,3 +126,12 @@ async fn a_hook_can_be_confined() {
     assert!(!outside.exists(), "{}", notices(&result));
     assert!(place.files.root().join("inside").exists(), "{}", notices(&result));
 }
+
+#[tokio::test]
+async fn a_guard_that_also_writes_a_log_is_a_guard() {
+    let command = r#"echo "checking the call"; echo '{"decision":"block","reason":"not on a Friday"}'"#;
+    let (result, _) = list(&before(command, json!({}))).await;
+    assert_eq!(refusal(&result), Some(Refusal::Hook));
+    assert!(result.text().contains("not on a Friday"), "{}", result.text());
+    assert!(notices(&result).contains("printed other words beside its JSON"), "{}", notices(&result));
+}

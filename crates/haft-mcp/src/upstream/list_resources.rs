@@ -44,6 +44,13 @@ impl Tool for ListMcpResources {
         }
     }
 
+    fn describe(&self, input: &ListMcpResourcesInput) -> String {
+        match &input.server {
+            Some(server) => format!("List the resources of the server {server}"),
+            None => "List the resources of all servers".to_owned(),
+        }
+    }
+
     async fn call(&self, input: ListMcpResourcesInput, _cx: &Cx) -> Result<Reply, Fault> {
         if let Some(upstream) = input.server.as_ref().and_then(|server| self.0.get(server)) {
             upstream.refresh().await?;

@@ -140,7 +140,13 @@ impl AnyTool for McpTool {
         Ok(Box::new(McpCall { tool: self, arguments: input.clone() }))
     }
     fn view(&self, _input: &Value, moment: Moment<'_>) -> View {
-        View::general(self.spec.title(), moment)
+        View::general(&self.line(), moment)
+    }
+}
+
+impl McpTool {
+    fn line(&self) -> String {
+        format!("{} of the server {}", self.spec.title(), self.upstream.server().name)
     }
 }
 
@@ -161,7 +167,7 @@ impl Bound for McpCall {
     }
 
     fn describe(&self) -> String {
-        format!("{} of the server {}", self.tool.spec.title(), self.tool.upstream.server().name)
+        self.tool.line()
     }
 
     fn classifier_input(&self) -> Option<String> {

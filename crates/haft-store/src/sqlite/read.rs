@@ -147,7 +147,7 @@ impl Eye<'_> {
     }
 
     pub(super) fn sessions(&self, most: usize) -> Result<Vec<SessionRow>> {
-        let sql = "SELECT name, began, last, workspace, turns,
+        let sql = "SELECT name, began, last, workspace, turns, caller,
                 (SELECT count(*) FROM calls WHERE session = sessions.id),
                 (SELECT count(*) FROM calls INDEXED BY calls_state WHERE session = sessions.id AND state = 2 AND state <> 1),
                 (SELECT count(DISTINCT touched.directory << 32 | touched.name) FROM calls CROSS JOIN touched ON touched.no = calls.no
@@ -162,9 +162,10 @@ impl Eye<'_> {
                 last: Instant(row.get(2)?),
                 workspace: row.get(3)?,
                 turns: row.get(4)?,
-                calls: count(5)?,
-                refused: count(6)?,
-                changed: count(7)?,
+                caller: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
+                calls: count(6)?,
+                refused: count(7)?,
+                changed: count(8)?,
             })
         })?;
         rows.collect()

@@ -374,6 +374,7 @@ async fn sessions_are_counted_and_the_latest_comes_first(library: &Library) {
         .collect();
     assert_eq!(told, [("t", 2, 2, 1, 1, "/w"), ("s", 1, 2, 0, 1, "/w")]);
     assert!(sessions.iter().all(|row| row.began < row.last));
+    assert!(sessions.iter().all(|row| row.caller == serde_json::json!({ "user": "me" })));
     assert_eq!(book.sessions(1).await.unwrap().len(), 1);
 }
 

@@ -190,7 +190,7 @@ fn drawn(observation: &str, text: &str) -> View {
         views.push(View::Code { language: String::new(), text: lines.join("\n") });
     }
     if rest > 0 {
-        views.push(View::Text(format!("(+{rest} lines)")));
+        views.push(View::Text(View::more_lines(rest)));
     }
     View::List(views)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_engine::{
-    policy::{Choice, ChoiceOption, Choices, Choosing, Chosen, Mode},
+    policy::{Choice, ChoiceOption, Choosing, Chosen, Mode},
     session::{PLAN, Plan, Session, Step},
     turn::{Kernel, KernelCx},
 };
@@ -15,10 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    ask_user::ask,
-    kernel::{not_here, typed},
-};
+use crate::kernel::{not_here, typed};
 
 /// Shows the user your plan. If they approve it, planning ends and you can carry it out.
 ///
@@ -108,7 +105,7 @@ impl Kernel for ExitPlanMode {
                 ));
             }
             let plan = Plan::from(input);
-            let said = ask(&kx, Choices { text: Some(&plan.text), questions: &[question()] }).await?;
+            let said = kx.choose(Some(&plan.text), &[question()]).await?;
             let answer = Answer::of(said);
             Ok(answer.reply(kx.session(), plan))
         })

@@ -6,7 +6,7 @@
 use std::{path::Path, sync::Arc};
 
 use haft_engine::{
-    policy::{Choice, ChoiceOption, Choices, Choosing, protected},
+    policy::{Choice, ChoiceOption, Choosing, protected},
     session::{WORKTREE, Worktree},
     turn::{Kernel, KernelCx},
 };
@@ -19,10 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::work::{Work, by_hand, complaint};
-use crate::{
-    ask_user::ask,
-    kernel::{not_here, typed},
-};
+use crate::kernel::{not_here, typed};
 
 /// Leaves the worktree that EnterWorktree made, and moves the session back to the user's own tree.
 ///
@@ -249,7 +246,7 @@ impl<'a> Leaving<'a> {
             several: false,
             own_words: false,
         };
-        let said = ask(self.kx, Choices { text: None, questions: &[question] }).await?;
+        let said = self.kx.choose(None, &[question]).await?;
         let nobody = matches!(said, Choosing::NobodyThere);
         let is_yes = matches!(said, Choosing::Chosen(chosen) if chosen.first().is_some_and(|one| one.labels == [DISCARD]));
         match (is_yes, nobody) {

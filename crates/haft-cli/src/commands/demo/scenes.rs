@@ -217,11 +217,7 @@ fn grown(before: &Pool, after: &Pool) -> String {
     let (old, new) = (request(before), request(after));
     let same = old.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
     let appended = same + 1 >= old.len();
-    let how = if appended {
-        "all of the old one came first: a prompt cache stays valid"
-    } else {
-        "it changed inside"
-    };
+    let how = if appended { "it only grew at its end" } else { "it changed inside" };
     format!(
         "fingerprint {} → {}; tools field {} → {} bytes, {how}",
         &before.fingerprint()[..8],

@@ -173,6 +173,8 @@ impl<'p> Stage<'p> {
 
 const NEXT: &str = "
 Next, in a directory of yours:
+  haft                                                a conversation with a model that works here
+  haft run 'What does this project do?'               one task, for scripts
   haft tools --all                                    what a model can call here
   haft call Read '{\"file_path\":\"README.md\"}'          call a tool as a model would
   haft explain Read '{\"file_path\":\"/etc/passwd\"}'     what would be decided, and why

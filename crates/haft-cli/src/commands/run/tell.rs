@@ -6,7 +6,10 @@ use std::{
 };
 
 use haft_agent::{AgentEvent, Outcome};
-use haft_engine::{Session, turn::Event};
+use haft_engine::{
+    Session,
+    turn::{Arguments, Event},
+};
 use haft_model::{StreamEvent, Usage};
 use haft_tool::CallId;
 use serde_json::{Value, json};
@@ -191,8 +194,9 @@ fn line(event: &AgentEvent) -> Option<Value> {
         AgentEvent::Model(StreamEvent::Thinking(text)) => json!({ "type": "thinking", "text": text }),
         AgentEvent::Model(StreamEvent::Call(call)) => {
             let input = match &call.input {
-                haft_engine::turn::Arguments::Text(text) => json!(text),
-                haft_engine::turn::Arguments::Value(value) => value.clone(),
+                // As `started` has it, unless the model wrote no JSON.
+                Arguments::Text(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+                Arguments::Value(value) => value.clone(),
             };
             json!({ "type": "call", "call": call.id, "tool": call.name, "input": input })
         }

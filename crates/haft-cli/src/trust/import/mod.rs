@@ -15,7 +15,8 @@ use std::{
 };
 
 use haft_engine::policy::Mode;
-use serde_json::{Map, Value};
+use haft_hooks::Config;
+use serde_json::{Map, Value, json};
 
 use super::gather::read_below;
 use crate::{
@@ -77,18 +78,22 @@ impl Imported {
 
 /// Reads the files of a workspace and says what they say.
 pub(crate) fn import(workspace: &Path) -> anyhow::Result<Imported> {
-    let mut gathered = Gathered::default();
-    let mut found = false;
+    let wrong = |file: &str, what: String| usage(format!("{}: {what}", workspace.join(file).display()));
+    let mut roots: Vec<(&'static str, Map<String, Value>)> = Vec::new();
     for file in FILES {
         let Some(bytes) = read_below(workspace, file).map_err(usage)? else { continue };
-        let wrong = |what: String| usage(format!("{}: {what}", workspace.join(file).display()));
-        let root: Value = serde_json::from_slice(&bytes).map_err(|err| wrong(err.to_string()))?;
-        let root = root.as_object().ok_or_else(|| wrong("it is no JSON object".to_owned()))?;
-        gathered.take(file, root).map_err(wrong)?;
-        found = true;
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(root)) => roots.push((file, root)),
+            Ok(_) => return Err(wrong(file, "it is no JSON object".to_owned())),
+            Err(err) => return Err(wrong(file, err.to_string())),
+        }
     }
-    if !found {
+    if roots.is_empty() {
         return Err(usage(format!("there is no {} in {}", FILES[0], workspace.display())));
+    }
+    let mut gathered = Gathered { hooks_off: hooks_off(&roots), ..Gathered::default() };
+    for (file, root) in &roots {
+        gathered.take(file, root).map_err(|what| wrong(file, what))?;
     }
     let imported = Imported { text: gathered.text(), remarks: gathered.remarks };
     // What would be refused as settings must not pass for a translation.
@@ -96,8 +101,18 @@ pub(crate) fn import(workspace: &Path) -> anyhow::Result<Imported> {
     Ok(imported)
 }
 
+/// The file that switches off the hooks of both, if one does: the last that says something about it.
+fn hooks_off(roots: &[(&'static str, Map<String, Value>)]) -> Option<&'static str> {
+    let says = |(file, root): &(&'static str, Map<String, Value>)| {
+        Some((*file, root.get("disableAllHooks")?.as_bool()?))
+    };
+    roots.iter().rev().find_map(says).and_then(|(file, is_off)| is_off.then_some(file))
+}
+
 #[derive(Default)]
 struct Gathered {
+    /// The file that switches all hooks off.
+    hooks_off: Option<&'static str>,
     mode: Option<Mode>,
     forbids_bypass: bool,
     rules: Vec<(List, String)>,
@@ -113,10 +128,14 @@ impl Gathered {
                 "permissions" => {
                     self.permissions(at, value.as_object().ok_or("`permissions` is an object")?)?
                 }
-                "hooks" if root.get("disableAllHooks") == Some(&Value::Bool(true)) => {
-                    self.remark(at, "`hooks` are left out: `disableAllHooks` switches them off");
-                }
-                "hooks" => self.hooks(value.as_object().ok_or("`hooks` is an object")?),
+                "hooks" => match self.hooks_off {
+                    Some(by) => {
+                        let what =
+                            format!("`hooks` are left out: `disableAllHooks` in {by} switches them off");
+                        self.remark(at, what);
+                    }
+                    None => self.hooks(at, value.as_object().ok_or("`hooks` is an object")?),
+                },
                 "disableAllHooks" => {}
                 other => self.remark(at, format!("`{other}` has no counterpart here and is left out")),
             }
@@ -175,14 +194,45 @@ impl Gathered {
         };
     }
 
-    /// Hooks of both files run.
-    fn hooks(&mut self, hooks: &Map<String, Value>) {
+    /// Hooks of both files run. What cannot run here is left out alone.
+    fn hooks(&mut self, at: &'static str, hooks: &Map<String, Value>) {
         for (event, groups) in hooks {
-            match (self.hooks.get_mut(event).and_then(Value::as_array_mut), groups.as_array()) {
-                (Some(known), Some(groups)) => known.extend(groups.iter().cloned()),
-                _ => drop(self.hooks.insert(event.clone(), groups.clone())),
+            let place = format!("hooks.{event}");
+            // The event by itself, or a list that is none; what is in the list is looked at one by one.
+            let outside = if groups.is_array() { &json!([]) } else { groups };
+            if let Some(why) = unusable(event, outside) {
+                self.leave_out(at, &place, &why);
+                continue;
+            }
+            for (nth, group) in groups.as_array().into_iter().flatten().enumerate() {
+                if let Some(group) = self.group(at, event, &format!("{place}[{nth}]"), group.clone()) {
+                    let known = self.hooks.entry(event.as_str()).or_insert_with(|| json!([]));
+                    known.as_array_mut().into_iter().for_each(|known| known.push(group.clone()));
+                }
             }
         }
+    }
+
+    /// A group without the hooks that cannot run; `None` if nothing is left of it.
+    fn group(&mut self, at: &'static str, event: &str, place: &str, mut group: Value) -> Option<Value> {
+        if let Some(hooks) = group.get_mut("hooks").and_then(Value::as_array_mut) {
+            for (nth, hook) in std::mem::take(hooks).into_iter().enumerate() {
+                match unusable(event, &json!([{ "hooks": [hook] }])) {
+                    None => hooks.push(hook),
+                    Some(why) => self.leave_out(at, &format!("{place}.hooks[{nth}]"), &why),
+                }
+            }
+            if hooks.is_empty() {
+                return None;
+            }
+        }
+        let why = unusable(event, &json!([group]));
+        why.iter().for_each(|why| self.leave_out(at, place, why));
+        why.is_none().then_some(group)
+    }
+
+    fn leave_out(&mut self, at: &'static str, place: &str, why: &str) {
+        self.remark(at, format!("`{place}` is left out: {why}"));
     }
 
     fn remark(&mut self, at: &'static str, what: impl Into<String>) {
@@ -210,6 +260,12 @@ impl Gathered {
         let rules: Vec<&str> = rules.map(|(_, rule)| rule.as_str()).collect();
         if rules.is_empty() { String::new() } else { toml::list(list.word(), &rules) }
     }
+}
+
+/// Why these groups of an event cannot be used; without the place, which is another than in the file.
+fn unusable(event: &str, groups: &Value) -> Option<String> {
+    let problem = Config::read(&json!({ event: groups })).1.into_iter().next()?;
+    Some(problem.message.split_once(": ").map_or(problem.message.as_str(), |(_, what)| what).to_owned())
 }
 
 #[cfg(test)]
@@ -278,6 +334,72 @@ mod tests {
         assert_eq!(remarks.len(), 4, "{remarks:?}");
         assert!(made.is_whole());
         assert_eq!(made.text, "");
+    }
+
+    #[test]
+    fn a_hook_that_cannot_run_is_left_out_alone_and_its_place_is_named() {
+        let made = imported(
+            r#"-- .claude/settings.json
+{ "hooks": { "PreToolUse": [
+    { "matcher": "Bash", "hooks": [{ "type": "prompt", "prompt": "ok?" }, { "type": "command", "command": "check" }] },
+    { "matcher": "Edit", "hooks": [{ "type": "prompt", "prompt": "ok?" }] },
+    { "matcher": "(", "hooks": [{ "type": "command", "command": "x" }] } ],
+  "WorktreeCreate": [{ "hooks": [{ "type": "command", "command": "x" }] }],
+  "Stop": "x" } }
+-- .claude/settings.local.json
+{ "hooks": { "PreToolUse": [{ "hooks": [{ "type": "command", "command": "log", "model": "x" }] }] } }
+"#,
+        );
+        let remarks: Vec<String> = made.remarks.iter().map(ToString::to_string).collect();
+        for (at, words) in [
+            (
+                0,
+                ".claude/settings.json: `hooks.PreToolUse[0].hooks[0]` is left out: hooks of the type \"prompt\" do not run",
+            ),
+            (
+                1,
+                ".claude/settings.json: `hooks.PreToolUse[1].hooks[0]` is left out: hooks of the type \"prompt\" do not run",
+            ),
+            (
+                2,
+                ".claude/settings.json: `hooks.PreToolUse[2]` is left out: `(` is neither names nor a regular expression",
+            ),
+            (3, ".claude/settings.json: `hooks.WorktreeCreate` is left out: there is no such event"),
+            (4, ".claude/settings.json: `hooks.Stop` is left out: it must be a list of hooks"),
+            (
+                5,
+                ".claude/settings.local.json: `hooks.PreToolUse[0].hooks[0]` is left out: there is no setting `model`",
+            ),
+        ] {
+            assert!(remarks[at].starts_with(words), "{remarks:#?}");
+        }
+        assert_eq!(remarks.len(), 6);
+        assert!(made.is_whole());
+        insta::assert_snapshot!(made.text, @r#"
+        [hooks]
+        PreToolUse = [
+          { matcher = "Bash", hooks = [{ type = "command", command = "check" }] },
+        ]
+        "#);
+    }
+
+    #[test]
+    fn hooks_that_one_file_switches_off_are_off_in_both() {
+        let hooks = r#""hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "x" }] }] }"#;
+        let made = |main: &str, local: &str| {
+            imported(&format!(
+                "-- .claude/settings.json\n{{ {main}{hooks} }}\n-- .claude/settings.local.json\n{{ {local} }}\n"
+            ))
+        };
+        let off = made("", r#""disableAllHooks": true"#);
+        assert_eq!(off.text, "");
+        assert_eq!(
+            off.remarks[0].to_string(),
+            ".claude/settings.json: `hooks` are left out: `disableAllHooks` in .claude/settings.local.json switches them off"
+        );
+        assert_eq!(made(r#""disableAllHooks": true, "#, "").text, "");
+        let on = made(r#""disableAllHooks": true, "#, r#""disableAllHooks": false"#);
+        assert!(on.text.contains("command = \"x\""), "{}", on.text);
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn body<'a>(
             pool: call_cx.pool,
             turn: *call_cx,
             stopped: &prepared.stopped_within,
+            waited_us: &prepared.waited_us,
         };
         return Ok(kernel.run(prepared.input.clone(), kx));
     }

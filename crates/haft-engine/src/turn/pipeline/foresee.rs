@@ -6,7 +6,7 @@
 use std::{
     panic::AssertUnwindSafe,
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
     time::Instant,
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) ticket: Option<Arc<Ticket>>,
     /// The hook that stopped the turn in a call that this one made.
     pub(crate) stopped_within: OnceLock<Box<Said>>,
+    /// For how long it had the person think something over.
+    pub(crate) waited_us: AtomicU64,
 }
 
 pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Prepared<'t>, NotUnderstood> {
@@ -57,6 +59,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
             heard: None,
             ticket: None,
             stopped_within: OnceLock::new(),
+            waited_us: AtomicU64::new(0),
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }

@@ -104,7 +104,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let mut permit = None;
     let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
-    let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta.attempts).await;
+    let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta).await;
     if let Some((watch, goes_on)) = host.take_watch() {
         // A thread that breaks has dropped the watch, and whoever watches next settles it.
         let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
@@ -125,7 +125,6 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
             }
         },
     };
-    meta.duration_us = micros(started.elapsed());
     let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
     let ran = permit.is_some();
     if let Some(permit) = permit.filter(|_| !cx.hooks().is_empty()) {
@@ -168,10 +167,14 @@ async fn attempt(
     prepared: &mut Prepared<'_>,
     tool_cx: &Cx,
     permit: &mut Option<Permit>,
-    attempts: &mut u32,
+    meta: &mut Meta,
 ) -> Result<Reply, Halt> {
     let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
-    Ok(execute::execute(cx, prepared, tool_cx, permit, attempts).await?)
+    // From here on: what went before was waiting, perhaps for a person.
+    let began = tokio::time::Instant::now();
+    let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;
+    meta.duration_us = micros(began.elapsed()).saturating_sub(*prepared.waited_us.get_mut());
+    Ok(replied?)
 }
 
 /// A call that never came so far still gets its result, and its place in the journal.
@@ -277,7 +280,7 @@ impl Prepared<'_> {
     }
 
     /// What a classifier is told besides the effects.
-    fn said(&self) -> Option<String> {
+    pub(crate) fn said(&self) -> Option<String> {
         let own = std::panic::catch_unwind(AssertUnwindSafe(|| self.bound.as_ref()?.classifier_input()));
         own.ok().flatten()
     }
@@ -305,6 +308,6 @@ fn panic_fault(tool: &str, panic: Box<dyn Any + Send>) -> Fault {
     Fault::new(FaultKind::Internal, message).with_source(said)
 }
 
-fn micros(duration: Duration) -> u64 {
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

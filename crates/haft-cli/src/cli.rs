@@ -12,8 +12,8 @@ use clap::{
 use haft_engine::policy::Mode;
 
 use crate::commands::{
-    call, completions, demo, doctor, explain, lint, log, login, mcp, pin, redact, run, sandbox, search,
-    sessions, tools, trust, turn, undo,
+    call, completions, demo, doctor, explain, lint, log, login, mcp, pin, prompt, redact, run, sandbox,
+    search, sessions, tools, trust, turn, undo,
 };
 
 /// The tool runtime for AI agents: what stands between a model's tool call and the world.
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Tools(With<tools::Args>),
     /// Finds tools by what they do, as ToolSearch does
     Search(With<search::Args>),
+    /// Lists the prompts of servers, or shows one
+    Prompt(With<prompt::Args>),
     /// Says what would be decided about a call, and why, without making it
     Explain(With<explain::Args>),
     /// Takes secrets out of text: stdin to stdout, live

@@ -1,7 +1,10 @@
 //! A conversation with a model, new or of before: what `haft run` and `haft` begin with.
 
+use std::sync::Arc;
+
 use haft_agent::{Agent, AgentOptions, Delegate, Past};
 use haft_engine::{Session, SessionOptions};
+use haft_mcp::upstream::Sampler;
 use haft_model::Key;
 use haft_tool::SessionId;
 use uuid::Uuid;
@@ -10,6 +13,7 @@ use crate::{
     cli::{self, Options},
     exit::usage,
     model::{self, Choice, ModelArgs},
+    sampling::Sampling,
     setup::{self, Setup},
     transcript::{self, BookTranscript},
 };
@@ -87,6 +91,8 @@ impl Which {
         change: impl FnOnce(&mut AgentOptions),
     ) -> anyhow::Result<Agent> {
         let (model, mut options) = (choice.model()?, choice.options(setup.model()));
+        let sampler: Arc<dyn Sampler> = Arc::new(Sampling::new(model.clone(), choice));
+        setup.servers.upstreams.sampled_by(&sampler);
         let delegate = setup.delegate(model.clone(), options.clone());
         let session = self.session(setup, delegate)?;
         change(&mut options);

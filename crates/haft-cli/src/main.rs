@@ -23,6 +23,7 @@ mod store; //     what happened, kept
 mod far; //       what is kept past this machine
 mod setup; //     from all of these to an engine and a session
 mod model; //     which model is asked, and how
+mod sampling; //  the same model, for servers that may ask it
 mod transcript; // what was said in a session, kept
 mod conversation; // one with a model: new, or going on
 mod ask; //       the person at the terminal: what is shown, what an answer is

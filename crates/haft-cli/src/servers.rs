@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    env,
+    env, fs,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +16,7 @@ use futures::future::join_all;
 use haft_engine::{policy::Asker, pool::Source};
 use haft_mcp::{
     auth::{Authorizer, Grant, Identity, TokenStore},
-    client::{Limits, Selection, Server, Tokens, Transport as Reached},
+    client::{Limits, Selection, Server, Tokens, Transport as Reached, depth},
     lint::{Neighbours, Remark, examine},
     upstream::{Known, Options, Upstreams},
 };
@@ -45,12 +45,8 @@ impl Servers {
         person: Option<Arc<dyn Asker>>,
     ) -> Servers {
         let (mut ready, mut left_out) = (Vec::new(), Vec::new());
-        for (name, table) in &mcp.servers {
-            let made = match table.disabled {
-                Some(true) => Err("it is disabled".to_owned()),
-                _ => table.server(name).and_then(|server| make(&server, place)),
-            };
-            match made {
+        for (name, made) in mcp.made() {
+            match made.and_then(|server| make(&server, place)) {
                 Ok(server) => ready.push(server),
                 Err(why) => left_out.push((name.clone(), why)),
             }
@@ -146,6 +142,7 @@ fn make(written: &McpServer, place: &Place) -> Result<Server, String> {
     let tools =
         Selection { allow: table.tools.allow.clone().unwrap_or_default(), deny: table.tools.deny.clone() };
     let reached = reached(&written.transport, place)?;
+    check_loop(&reached, depth())?;
     let authorizer = authorizer(written, &reached)?;
     Ok(Server {
         tokens: authorizer.map(|authorizer| Arc::new(authorizer) as Arc<dyn Tokens>),
@@ -160,6 +157,24 @@ fn make(written: &McpServer, place: &Place) -> Result<Server, String> {
         ..Server::new(written.name.clone(), reached)
     })
 }
+
+/// A server that is haft has the same servers as haft, itself among them: each would start the next without end. What is
+/// started by something else in between is seen by its depth alone.
+fn check_loop(reached: &Reached, depth: usize) -> Result<(), String> {
+    let Reached::Stdio { args, .. } = reached else { return Ok(()) };
+    let real = |file: PathBuf| fs::canonicalize(file).ok();
+    let own = env::current_exe().ok().and_then(real);
+    if args.iter().any(|arg| arg == "mcp") && own.is_some() && reached.program().and_then(real) == own {
+        return Err("it is haft itself, which would start itself without end".to_owned());
+    }
+    match depth < DEEPEST {
+        true => Ok(()),
+        false => Err(format!("haft runs within {depth} others that started it as a server, and starts none")),
+    }
+}
+
+/// Where one haft is the server of another on purpose, that one is the first. More is a loop.
+const DEEPEST: usize = 2;
 
 /// Where tokens are kept. Without a place for it, as long as the command runs.
 pub(crate) fn tokens() -> TokenStore {
@@ -309,6 +324,32 @@ mod tests {
             ]
         );
         assert_eq!(found.sources().len(), 4);
+    }
+
+    #[test]
+    fn haft_within_haft_starts_no_more_of_them() {
+        let process = |command: &Path, args: &[&str]| Reached::Stdio {
+            command: command.to_string_lossy().into_owned(),
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            env: BTreeMap::new(),
+            cwd: "/".into(),
+        };
+        let own = env::current_exe().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("another-name");
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        for (server, depth, expected) in [
+            (process(&own, &["mcp", "--only", "x"]), 0, Some("haft itself")),
+            (process(&link, &["--cwd", "/", "mcp"]), 0, Some("haft itself")),
+            (process(&own, &["demo"]), 0, None),
+            (process("/bin/sh".as_ref(), &["mcp"]), 1, None),
+            (process("/bin/sh".as_ref(), &[]), 2, Some("within 2 others")),
+            (Reached::Http { url: String::new(), headers: [].into() }, 2, None),
+        ] {
+            let why = check_loop(&server, depth).err();
+            assert_eq!(why.is_some(), expected.is_some(), "{server:?}");
+            assert!(why.unwrap_or_default().contains(expected.unwrap_or_default()), "{server:?}");
+        }
     }
 
     #[test]

@@ -28,8 +28,6 @@ struct SearchInput {
 }
 
 const USUAL_LIMIT: usize = 5;
-/// So many servers are named where no tool fits.
-const MOST_SERVERS: usize = 5;
 
 /// The tool; register it by [`EngineBuilder::kernel`](haft_engine::EngineBuilder::kernel).
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,17 +70,7 @@ fn search(input: &Value, pool: &Pool) -> Result<Reply, Fault> {
 
 /// What there is instead.
 fn nothing(query: &str, pool: &Pool) -> String {
-    let count = pool.deferred().count();
-    let servers = pool.nearest_servers(query, MOST_SERVERS);
-    let named: Vec<String> = servers.iter().map(|(server, tools)| format!("{server} ({tools})")).collect();
-    let nearest = match named.len() {
-        0 => String::new(),
-        _ => format!(
-            " The nearest servers, with how many tools each has: {}. `+server` alone shows what one has.",
-            named.join(", ")
-        ),
-    };
-    format!("No tool fits. {count} tools can be searched: try other words for the function.{nearest}")
+    format!("No tool fits. {} tools can be searched: {}", pool.deferred().count(), pool.instead(query))
 }
 
 /// Everything that the model needs to call it in the next turn, or in this one.

@@ -69,7 +69,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     for subject in &options.subjects {
         are_kept &= match subject {
             Subject::Engine => engine::run()?,
-            tool => compare(*tool, options.install)?,
+            tool => compare(*tool, &options)?,
         };
     }
     // Only a strict run fails: a busy machine is slow. What the gateway adds is a difference, which is not.
@@ -77,8 +77,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     Ok(if are_kept || !is_strict { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Measures a tool, prints the table, and says whether every bound was kept.
-fn compare(subject: Subject, install: bool) -> Result<bool> {
+/// Measures a tool, prints the table, and says whether every bound was kept. That a peer is not here breaks none, unless
+/// somebody wants to know for certain.
+fn compare(subject: Subject, options: &Options) -> Result<bool> {
     let place = metadata()?.target_directory.join("bench");
     std::fs::create_dir_all(&place)?;
     // What is built quickly also shows whether a sandbox has become slow.
@@ -86,7 +87,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
     let profile = if is_quick { Profile::Debug } else { Profile::Release };
     let haft = Haft::build(profile, place.join("home"))?;
     let rows = match subject {
-        Subject::Search => search::rows(&haft, &place, install)?,
+        Subject::Search => search::rows(&haft, &place, options.install)?,
         Subject::Read => read::rows(&haft, &place)?,
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
@@ -97,7 +98,7 @@ fn compare(subject: Subject, install: bool) -> Result<bool> {
         Subject::Engine => Vec::new(),
     };
     println!("{}", table::text(&rows));
-    Ok(rows.iter().all(Row::is_kept))
+    Ok(rows.iter().all(|row| row.is_kept() || (!options.strict && !row.is_over())))
 }
 
 /// What the person asked for.

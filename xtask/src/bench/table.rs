@@ -80,6 +80,11 @@ impl Row {
         self.outcome.as_ref().is_ok_and(|outcome| outcome.ratio <= outcome.bound)
     }
 
+    /// Whether it was measured, and found to be more than was promised.
+    pub(super) fn is_over(&self) -> bool {
+        self.outcome.is_ok() && !self.is_kept()
+    }
+
     fn line(&self) -> String {
         match &self.outcome {
             Err(why) => format!("{:<48} not measured: {why}", self.what),
@@ -149,7 +154,8 @@ mod tests {
         assert!(lines[2].ends_with("2.00   1.50  OVER"), "{text}");
         assert!(lines[3].ends_with("not measured: no rg"), "{text}");
         assert!(lines[4].ends_with("0.50   1.00  kept"), "{text}");
-        assert_eq!(rows.map(|row| row.is_kept()), [true, false, false, true]);
+        assert_eq!(rows.each_ref().map(Row::is_kept), [true, false, false, true]);
+        assert_eq!(rows.each_ref().map(Row::is_over), [false, true, false, false]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn on_stdio(stage: &Stage, client: Client) -> Result<(), Trouble> {
         Client::Inspector => command.arg(&launcher).args(TOOL_OF_INSPECTOR),
         _ => command.arg("stdio").arg(&launcher),
     };
-    stage.says(command.current_dir(stage.workspace()), EXPECTED)
+    client.checks(stage, command.current_dir(stage.workspace()))
 }
 
 fn by_http(stage: &Stage, client: Client) -> Result<(), Trouble> {
@@ -47,13 +47,30 @@ fn by_http(stage: &Stage, client: Client) -> Result<(), Trouble> {
         Client::Inspector => command.args([&serving.address, "--transport", "http"]).args(TOOL_OF_INSPECTOR),
         _ => command.args(["http", &serving.address]),
     };
-    stage.says(&mut command, EXPECTED)
+    client.checks(stage, &mut command)
 }
 
 const TOOL_OF_INSPECTOR: [&str; 6] =
     ["--method", "tools/call", "--tool-name", "Glob", "--tool-arg", "pattern=*.md"];
 
 impl Client {
+    /// Runs it: it has to find the file, in the newest era that it knows.
+    fn checks(self, stage: &Stage, command: &mut Command) -> Result<(), Trouble> {
+        let said = stage.heard(command, EXPECTED)?;
+        match self.era().filter(|era| !said.contains(era)) {
+            Some(era) => Err(Trouble::Failed(format!("it was not spoken to in {era}: {said}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The revision that a client prints which knows several.
+    fn era(self) -> Option<&'static str> {
+        match self {
+            Client::Python | Client::SecondScript => Some("2026-07-28"),
+            Client::FirstScript | Client::Inspector => None,
+        }
+    }
+
     /// The client, still without the server that it is for.
     fn command(self, stage: &Stage) -> Result<Command, Trouble> {
         let script = |package: &str, name: &str, text: &str| {

@@ -62,9 +62,14 @@ impl Stage {
 
     /// Runs it and looks for a text in what it prints.
     pub(super) fn says(&self, command: &mut Command, expected: &str) -> Result<(), Trouble> {
+        self.heard(command, expected).map(drop)
+    }
+
+    /// The same; gives all that it says.
+    pub(super) fn heard(&self, command: &mut Command, expected: &str) -> Result<String, Trouble> {
         let said = output(command, PATIENCE)?;
         if said.contains(expected) {
-            return Ok(());
+            return Ok(said);
         }
         let end: String = said.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect();
         Err(Trouble::Failed(format!("no `{expected}` in: {end}")))

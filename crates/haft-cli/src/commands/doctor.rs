@@ -20,7 +20,7 @@ use crate::{
     out::Out,
     place::{self, Place},
     servers::Servers,
-    settings::{McpServer, Settings},
+    settings::{Listed, Settings},
     store,
     trust::{self, Brought, revealed_line},
     watch,
@@ -103,16 +103,18 @@ fn conditions(
     place: &Place,
 ) -> anyhow::Result<Vec<Condition>> {
     let listed = brought.servers()?;
-    let untrusted: Vec<McpServer> = if counts { Vec::new() } else { listed.clone() };
-    let mcp = settings.mcp.clone().beside(if counts { listed } else { Vec::new() });
+    let (listed, untrusted) = if counts { (listed, Listed::default()) } else { (Listed::default(), listed) };
+    let mcp = settings.mcp.clone().beside(listed);
     let cache = place::state().ok().map(|state| state.join("servers"));
     let servers = Servers::new(&mcp, place, cache, None);
     let remarks = servers.remarks();
     let mut all: Vec<Condition> =
         servers.upstreams.all().iter().map(|upstream| condition(upstream, &remarks)).collect();
     let out = servers.left_out.iter().map(|(name, why)| absent(name, why));
-    let unheard =
-        untrusted.iter().map(|server| absent(&server.name, "does not count: the workspace is not trusted"));
+    let unheard = untrusted
+        .servers
+        .iter()
+        .map(|server| absent(&server.name, "does not count: the workspace is not trusted"));
     all.extend(out.chain(unheard));
     all.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(all)

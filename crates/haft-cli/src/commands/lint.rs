@@ -9,6 +9,7 @@ use haft_engine::{
     policy::{Bases, Policy, Rules, lint as lint_rules},
     pool::{Pool, lint as lint_pool},
 };
+use haft_mcp::lint::{Remark, Severity};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     pins::FilePins,
     place::{self, Place},
     servers::Servers,
-    settings::{Mcp, Settings, each_level},
+    settings::{Listed, Mcp, Settings, each_level},
     trust::{self, Standing, revealed},
 };
 
@@ -38,6 +39,8 @@ Exit: 0 no errors, 1 errors.";
 #[derive(Debug)]
 struct Finding {
     is_error: bool,
+    /// Whether no honest server says this.
+    is_alarm: bool,
     /// What it is about: settings, rules, trust, tools, servers, pins.
     about: &'static str,
     what: String,
@@ -52,11 +55,11 @@ impl fmt::Display for Finding {
 
 impl Finding {
     fn error(about: &'static str, what: impl fmt::Display) -> Finding {
-        Finding { is_error: true, about, what: what.to_string() }
+        Finding { is_error: true, is_alarm: false, about, what: what.to_string() }
     }
 
     fn advice(about: &'static str, what: impl fmt::Display) -> Finding {
-        Finding { is_error: false, about, what: what.to_string() }
+        Finding { is_error: false, is_alarm: false, about, what: what.to_string() }
     }
 }
 
@@ -69,9 +72,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let pool = pool(&place, &servers)?;
     self::rules(rules, &place, &pool, &mut findings);
     findings.extend(lint_pool(&pool).iter().map(|finding| Finding::advice("tools", finding)));
-    let remark = |(server, remark)| Finding::advice("servers", format!("{server}: {remark}"));
+    let remark = |(server, remark): (String, Remark)| Finding {
+        is_alarm: remark.severity == Severity::Alarm,
+        ..Finding::advice("servers", format!("{server}: {remark}"))
+    };
     findings.extend(servers.remarks().into_iter().map(remark));
     pins(&mut findings);
+    // What matters most is read first; else the order in which things are looked at.
+    findings.sort_by_key(|finding| (!finding.is_alarm, !finding.is_error));
     tell(options, &findings)?;
     Ok(if findings.iter().any(|finding| finding.is_error) { Exit::Failed } else { Exit::Done })
 }
@@ -85,8 +93,12 @@ fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> an
     }
     let listed = brought.servers().unwrap_or_else(|err| {
         findings.push(Finding::error("settings", err));
-        Vec::new()
+        Listed::default()
     });
+    let odd = |(name, why): &(String, String)| {
+        Finding::error("settings", format!(".mcp.json: server `{name}`: {why}"))
+    };
+    findings.extend(listed.odd.iter().map(odd));
     let mut rules = Rules::default();
     let documents = brought.documents().unwrap_or_else(|err| {
         findings.push(Finding::error("settings", err));

@@ -6,6 +6,7 @@ pub(crate) mod turn;
 pub(crate) mod run;
 pub(crate) mod tools;
 pub(crate) mod search;
+pub(crate) mod prompt;
 pub(crate) mod explain;
 pub(crate) mod redact;
 pub(crate) mod trust;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(command) => run::run(cli.options.clone().and(command.options), command.args),
         Command::Tools(command) => tools::run(&setup(command.options)?, &command.args),
         Command::Search(command) => search::run(&setup(command.options)?, &command.args),
+        Command::Prompt(command) => prompt::run(&setup(command.options)?, &command.args),
         Command::Explain(command) => explain::run(&setup(command.options)?, command.args),
         Command::Redact(command) => redact::run(&cli.options.clone().and(command.options), &command.args),
         Command::Trust(command) => trust::run(&cli.options.clone().and(command.options), &command.args),

@@ -57,12 +57,13 @@ pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
     match (&args.batch, &args.query) {
         (Some(file), _) => batch(&searched, file, k, &mut out)?,
         (None, query) => {
-            let found = searched.search(query.as_deref().unwrap_or_default(), k);
+            let query = query.as_deref().unwrap_or_default();
+            let found = searched.search(query, k);
             match (setup.options.json, found.is_empty()) {
                 (true, _) => {
                     out.json(&json!({ "tools": found.iter().map(Found::json).collect::<Vec<_>>() }))?
                 }
-                (false, true) => out.lines("No tool fits: try other words for the function.")?,
+                (false, true) => out.lines(&format!("No tool fits: {}", searched.instead(query)))?,
                 (false, false) => out.text(&table(&found))?,
             }
         }
@@ -102,6 +103,13 @@ impl Searched {
         match self {
             Searched::Pool(pool) => pool.search(query, k),
             Searched::Catalog(catalog) => catalog.index.search(query, k),
+        }
+    }
+
+    fn instead(&self, query: &str) -> String {
+        match self {
+            Searched::Pool(pool) => pool.instead(query),
+            Searched::Catalog(_) => "try other words for the function.".to_owned(),
         }
     }
 

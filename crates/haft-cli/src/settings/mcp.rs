@@ -19,6 +19,17 @@ pub(crate) struct Mcp {
     pub(crate) data_reminder: Option<bool>,
     /// The servers, or parts of them, by name.
     pub(crate) servers: BTreeMap<String, ServerTable>,
+    /// Entries of a list that make no server, and why.
+    #[serde(skip)]
+    pub(crate) odd: BTreeMap<String, String>,
+}
+
+/// What a list of servers has. One entry that is odd is left out alone: the file is often another client's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Listed {
+    pub(crate) servers: Vec<McpServer>,
+    /// Entries that make no server, and why.
+    pub(crate) odd: Vec<(String, String)>,
 }
 
 /// A server, or a part of one, as it is written. What is said of one server at several levels adds up.
@@ -152,6 +163,7 @@ impl Mcp {
             let before = self.servers.remove(&name).unwrap_or_default();
             self.servers.insert(name, before.and(table));
         }
+        self.odd.extend(later.odd);
         Mcp { data_reminder: later.data_reminder.or(self.data_reminder), ..self }
     }
 
@@ -167,9 +179,19 @@ impl Mcp {
     }
 
     /// These, and the servers of a list that are not there yet. What is said here of one of them holds.
-    pub(crate) fn beside(self, listed: Vec<McpServer>) -> Mcp {
-        let servers = listed.into_iter().map(|server| (server.name, server.table)).collect();
-        Mcp { servers, ..Mcp::default() }.and(self)
+    pub(crate) fn beside(self, listed: Listed) -> Mcp {
+        let servers = listed.servers.into_iter().map(|server| (server.name, server.table)).collect();
+        Mcp { servers, odd: listed.odd.into_iter().collect(), ..Mcp::default() }.and(self)
+    }
+
+    /// The servers, each whole or why it is none. What somebody sets about an odd entry makes no server of it, unless it
+    /// says how that is reached.
+    pub(crate) fn made(&self) -> impl Iterator<Item = (&String, Result<McpServer, String>)> {
+        let is_odd = |name: &String| self.odd.contains_key(name) && !self.reaches(name);
+        let odd = self.odd.iter().filter(move |(name, _)| is_odd(name));
+        let odd = odd.map(|(name, why)| (name, Err(why.clone())));
+        let others = self.servers.iter().filter(move |(name, _)| !is_odd(name));
+        odd.chain(others.map(|(name, table)| (name, table.made(name))))
     }
 }
 
@@ -197,6 +219,14 @@ impl ServerTable {
     /// Whether it says how the server is reached. Otherwise it is about one that somebody else speaks of.
     pub(crate) fn is_whole(&self) -> bool {
         self.reach.command.is_some() || self.reach.url.is_some()
+    }
+
+    /// The server, unless it is switched off or makes no sense.
+    fn made(&self, name: &str) -> Result<McpServer, String> {
+        match self.disabled {
+            Some(true) => Err("it is disabled".to_owned()),
+            _ => self.server(name),
+        }
     }
 
     /// The server that it describes, or what is wrong with it.
@@ -256,16 +286,20 @@ impl McpServer {
 }
 
 /// The servers that a file lists.
-pub(crate) fn servers(document: &Document) -> anyhow::Result<Vec<McpServer>> {
+pub(crate) fn servers(document: &Document) -> anyhow::Result<Listed> {
     let wrong = |what: String| usage(format!("{}: {}", document.path.display(), plain_line(what)));
     let root: Value = serde_json::from_str(&document.text).map_err(|err| wrong(err.to_string()))?;
-    let Some(listed) = root.get("mcpServers") else { return Ok(Vec::new()) };
-    let listed =
+    let Some(listed) = root.get("mcpServers") else { return Ok(Listed::default()) };
+    let entries =
         listed.as_object().ok_or_else(|| wrong("`mcpServers` is an object of servers by name".to_owned()))?;
-    let read = |(name, value): (&String, &Value)| {
-        server(name, value).map_err(|what| wrong(format!("server `{name}`: {what}")))
-    };
-    listed.iter().map(read).collect()
+    let mut listed = Listed::default();
+    for (name, value) in entries {
+        match server(name, value) {
+            Ok(server) => listed.servers.push(server),
+            Err(why) => listed.odd.push((name.clone(), plain_line(why))),
+        }
+    }
+    Ok(listed)
 }
 
 fn server(name: &str, value: &Value) -> Result<McpServer, String> {
@@ -275,7 +309,8 @@ fn server(name: &str, value: &Value) -> Result<McpServer, String> {
         args: list(fields, "args")?,
         env: pairs(fields, "env")?,
         cwd: optional(fields, "cwd")?,
-        url: optional(fields, "url")?,
+        // As Windsurf and some others write it.
+        url: optional(fields, "url")?.or(optional(fields, "serverUrl")?),
         headers: pairs(fields, "headers")?,
         kind: optional(fields, "type")?,
     };
@@ -313,7 +348,16 @@ fn pairs(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, Str
     let wrong = || format!("`{name}` is an object of texts");
     let Some(value) = fields.get(name) else { return Ok(BTreeMap::new()) };
     let pairs = value.as_object().ok_or_else(wrong)?.iter();
-    pairs.map(|(key, value)| Ok((key.clone(), value.as_str().ok_or_else(wrong)?.to_owned()))).collect()
+    pairs.map(|(key, value)| Ok((key.clone(), plain_text(value).ok_or_else(wrong)?))).collect()
+}
+
+/// A variable is a text, whatever kind of value somebody writes for it: `"PORT": 3000`.
+fn plain_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
 }
 
 /// The text with `${VAR}` and `${VAR:-default}` filled in, or the variable that is missing. What has another form stays.
@@ -361,7 +405,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> anyhow::Result<Vec<McpServer>> {
+    fn read(text: &str) -> anyhow::Result<Listed> {
         servers(&Document { path: ".mcp.json".into(), text: text.to_owned() })
     }
 
@@ -375,7 +419,8 @@ mod tests {
                 "live": { "url": "wss://live.example/mcp", "timeout": 20000, "disabled": true }
             } }"#,
         )
-        .unwrap();
+        .unwrap()
+        .servers;
         let names: Vec<&str> = found.iter().map(|server| server.name.as_str()).collect();
         assert_eq!(names, ["files", "docs", "old", "live"]);
         assert_eq!(found[0].texts(), ["npx", "-y", "files-server", "${TOKEN}"]);
@@ -387,30 +432,56 @@ mod tests {
         let idle = |at: usize| found[at].table.idle_s.map(NonZeroUsize::get);
         assert_eq!((idle(0), idle(2), idle(3)), (None, Some(5), Some(20)));
         assert_eq!(found[3].table.disabled, Some(true));
-        assert_eq!(read("{}").unwrap(), []);
+        assert_eq!(read("{}").unwrap(), Listed::default());
     }
 
     #[test]
-    fn what_is_no_server_says_why() {
+    fn what_is_no_list_says_why() {
         for (text, expected) in [
             ("[", ".mcp.json: EOF while parsing a list at line 1 column 1"),
             (r#"{"mcpServers":[]}"#, ".mcp.json: `mcpServers` is an object of servers by name"),
-            (r#"{"mcpServers":{"x":{}}}"#, ".mcp.json: server `x`: it has neither a `command` nor a `url`"),
-            (
-                r#"{"mcpServers":{"x":{"type":"carrier","url":"u"}}}"#,
-                ".mcp.json: server `x`: there is no type `carrier`; there are stdio, http, sse and ws",
-            ),
-            (
-                r#"{"mcpServers":{"x":{"command":"c","args":[1]}}}"#,
-                ".mcp.json: server `x`: `args` is a list of texts",
-            ),
-            (
-                r#"{"mcpServers":{"x":{"command":"c","env":{"A":1}}}}"#,
-                ".mcp.json: server `x`: `env` is an object of texts",
-            ),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn an_odd_entry_is_left_out_alone_and_says_why() {
+        for (entry, expected) in [
+            ("{}", "it has neither a `command` nor a `url`"),
+            ("3", "it is no object"),
+            (
+                r#"{"type":"carrier","url":"u"}"#,
+                "there is no type `carrier`; there are stdio, http, sse and ws",
+            ),
+            (r#"{"command":"c","args":"one"}"#, "`args` is a list of texts"),
+            (r#"{"command":"c","args":[1]}"#, "`args` is a list of texts"),
+            (r#"{"command":"c","env":{"A":[]}}"#, "`env` is an object of texts"),
+        ] {
+            let listed =
+                read(&format!(r#"{{"mcpServers":{{"x":{entry},"good":{{"command":"g"}}}}}}"#)).unwrap();
+            assert_eq!(listed.odd, [("x".to_owned(), expected.to_owned())]);
+            assert_eq!(listed.servers.len(), 1, "{entry}");
+        }
+    }
+
+    #[test]
+    fn figures_of_variables_are_texts_and_other_clients_words_for_a_url_are_known() {
+        let listed = read(
+            r#"{"mcpServers":{"a":{"command":"c","env":{"PORT":3000,"DEBUG":true}},"b":{"serverUrl":"https://b/mcp"}}}"#,
+        );
+        let listed = listed.unwrap().servers;
+        assert_eq!(listed[0].texts(), ["c", "true", "3000"]);
+        assert_eq!(listed[1].texts(), ["https://b/mcp"]);
+    }
+
+    #[test]
+    fn settings_about_an_odd_entry_make_no_server_of_it_and_settings_of_a_whole_one_do() {
+        let listed = read(r#"{"mcpServers":{"s":{},"t":{}}}"#).unwrap();
+        let set: Mcp = toml::from_str("servers.s.idle_s = 3\nservers.t.command = \"mine\"").unwrap();
+        let both = set.beside(listed);
+        let made: Vec<(&str, bool)> = both.made().map(|(name, made)| (name.as_str(), made.is_ok())).collect();
+        assert_eq!(made, [("s", false), ("t", true)]);
     }
 
     #[test]

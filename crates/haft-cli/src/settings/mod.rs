@@ -27,7 +27,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 pub(crate) use file::{Document, Told};
 use levels::Level;
 pub(crate) use levels::each_level;
-pub(crate) use mcp::{Kind, Mcp, McpServer, Transport, expand, servers};
+pub(crate) use mcp::{Kind, Listed, Mcp, McpServer, Transport, expand, servers};
 
 use crate::exit::usage;
 

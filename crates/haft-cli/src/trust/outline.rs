@@ -13,7 +13,7 @@ use super::{
 use crate::{
     exit::usage,
     place::Place,
-    settings::{McpServer, Settings, Told, Transport},
+    settings::{Listed, McpServer, Settings, Told, Transport},
 };
 
 /// All that would count, and what would not in any case.
@@ -22,6 +22,8 @@ pub(crate) struct Outline {
     settings: Settings,
     values: Vec<Told>,
     servers: Vec<McpServer>,
+    /// Entries that make no server, and why.
+    odd: Vec<(String, String)>,
     others: Vec<(String, usize)>,
 }
 
@@ -36,12 +38,14 @@ impl Outline {
             return Err(usage(lines.join("\n")));
         }
         let others = brought.others().map(|file| (file.path.clone(), file.bytes.len())).collect();
-        let written = settings.mcp.servers.iter().filter(|(_, table)| table.is_whole());
-        let written = written.map(|(name, table)| {
-            table.server(name).map_err(|what| usage(format!("server `{name}`: {what}")))
-        });
-        let servers = brought.servers()?.into_iter().map(Ok).chain(written).collect::<anyhow::Result<_>>()?;
-        Ok(Outline { settings, values, servers, others })
+        let Listed { mut servers, mut odd } = brought.servers()?;
+        for (name, table) in settings.mcp.servers.iter().filter(|(_, table)| table.is_whole()) {
+            match table.server(name) {
+                Ok(server) => servers.push(server),
+                Err(why) => odd.push((name.clone(), why)),
+            }
+        }
+        Ok(Outline { settings, values, servers, odd, others })
     }
 
     /// For people. Nothing in it can move the cursor, hide, or look like a line of ours.
@@ -58,7 +62,7 @@ impl Outline {
         lines.extend(self.servers.iter().map(|server| ("server", self::server(server))));
         lines.extend(self.others.iter().map(|(path, bytes)| ("file", format!("{path} ({bytes} bytes)"))));
         let mut text = listed("Once it is trusted, this counts:", &lines);
-        let ignored: Vec<_> = self.settings.notes.iter().map(|note| ("not", note.to_string())).collect();
+        let ignored: Vec<_> = self.ignored().map(|words| ("not", words)).collect();
         if !ignored.is_empty() {
             text.push_str(&listed("This does not count, trusted or not:", &ignored));
         }
@@ -72,7 +76,7 @@ impl Outline {
             let one = |rule: &Written| json!({ "rule": rule.text, "layer": rule.layer.to_string(), "at": rule.origin.to_string() });
             rules.iter().map(one).collect()
         };
-        let ignored: Vec<String> = self.settings.notes.iter().map(ToString::to_string).collect();
+        let ignored: Vec<String> = self.ignored().collect();
         json!({
             "rules": { "allow": list(&rules.allow), "ask": list(&rules.ask), "deny": list(&rules.deny) },
             "values": self.values.iter().map(|told| json!({ "key": told.key, "value": told.text })).collect::<Vec<_>>(),
@@ -81,6 +85,11 @@ impl Outline {
             "files": self.others.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes })).collect::<Vec<_>>(),
             "ignored": ignored,
         })
+    }
+
+    fn ignored(&self) -> impl Iterator<Item = String> {
+        let odd = self.odd.iter().map(|(name, why)| format!("server `{name}`: {why}"));
+        self.settings.notes.iter().map(ToString::to_string).chain(odd)
     }
 }
 

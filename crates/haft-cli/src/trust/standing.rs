@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     exit::usage,
-    settings::{Document, McpServer, servers},
+    settings::{Document, Listed, servers},
 };
 
 /// A workspace's files, and whether they count.
@@ -159,8 +159,8 @@ impl Brought {
     }
 
     /// The servers that it lists.
-    pub(crate) fn servers(&self) -> anyhow::Result<Vec<McpServer>> {
-        self.document(SERVERS)?.map_or(Ok(Vec::new()), |document| servers(&document))
+    pub(crate) fn servers(&self) -> anyhow::Result<Listed> {
+        self.document(SERVERS)?.map_or(Ok(Listed::default()), |document| servers(&document))
     }
 
     fn document(&self, path: &str) -> anyhow::Result<Option<Document>> {

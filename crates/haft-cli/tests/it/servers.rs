@@ -15,9 +15,11 @@ answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 while IFS= read -r line; do
   id=; [[ $line =~ \"id\":([0-9]+) ]] && id=${BASH_REMATCH[1]}
   case $line in
-    *'"initialize"'*) answer '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
+    *'"initialize"'*) answer '{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
     *'"tools/list"'*) answer '{"tools":[{"name":"add","description":"'"$(<words)"'","inputSchema":{"type":"object","properties":{"note":{"type":"string"}}}},{"name":"list","inputSchema":{}}]}' ;;
     *'"tools/call"'*) [[ $line =~ \"note\":\"([a-z ]*)\" ]]; answer '{"content":[{"type":"text","text":"noted: '"${BASH_REMATCH[1]}"'"}]}' ;;
+    *'"prompts/list"'*) answer '{"prompts":[{"name":"plan","description":"Plans the day.","arguments":[{"name":"day","required":true}]}]}' ;;
+    *'"prompts/get"'*) [[ $line =~ \"day\":\"([a-z]*)\" ]]; answer '{"messages":[{"role":"user","content":{"type":"text","text":"Plan my '"${BASH_REMATCH[1]}"'."}}]}' ;;
     *) [[ -n $id ]] && printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
   esac
 done
@@ -104,6 +106,67 @@ fn nothing_of_a_workspace_starts_before_it_is_trusted() {
     assert_eq!(starts(&place), 0);
     let shown = place.haft(&["trust"]).out;
     assert!(shown.contains("notes: /bin/bash srv.sh"), "{shown}");
+}
+
+#[test]
+fn prompts_are_listed_and_shown_unless_their_server_is_denied() {
+    let place = place(LIST);
+    let listed = place.haft(&["prompt"]).expect(0, "").out;
+    assert_eq!(listed, "notes plan day=…  Plans the day.\n");
+    let shown = place.haft(&["prompt", "notes", "plan", "day=monday"]).expect(0, "").out;
+    assert_eq!(shown, "Plan my monday.\n");
+    let told = place.haft(&["prompt", "notes", "plan", "day=monday", "--json"]).expect(0, "").json();
+    assert_eq!(told["messages"][0]["role"], "user");
+    place.haft(&["prompt", "notes", "plan", "--deny", "mcp__notes"]).expect(1, "mcp__notes");
+    place.haft(&["prompt", "other", "plan"]).expect(2, "there is no server `other`");
+    assert_eq!(running(&place), 0);
+}
+
+#[test]
+fn a_tool_of_a_server_that_cannot_be_started_says_why() {
+    let list = r#"{"mcpServers":{"dead":{"command":"/bin/bash","args":["-c","echo no token >&2; exit 3"]}}}"#;
+    let place = place(list);
+    let ran = place.haft(&["call", "mcp__dead__x"]);
+    assert!(
+        ran.code != 0 && ran.out.contains("its server has none now") && ran.out.contains("no token"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn haft_does_not_start_itself() {
+    let place = Place::new("");
+    place.haft(&["mcp", "--install", "claude", "--write"]).expect(0, "");
+    place.haft(&["trust", "--yes"]).expect(0, "");
+    let listed = place.haft(&["tools", "--all"]).expect(0, "").out;
+    assert!(listed.contains("it is haft itself"), "{listed}");
+    assert_eq!(running(&place), 0);
+}
+
+#[test]
+fn haft_that_something_else_starts_within_haft_goes_no_deeper() {
+    let place = untrusted(LIST);
+    let script = format!("echo start >> starts\nexec '{}' mcp\n", env!("CARGO_BIN_EXE_haft"));
+    fs::write(place.path("project/srv.sh"), script).unwrap();
+    place.haft(&["trust", "--yes"]).expect(0, "");
+    place.haft(&["tools", "--all"]).expect(0, "");
+    assert_eq!((starts(&place), running(&place)), (2, 0));
+}
+
+#[test]
+fn an_odd_entry_of_a_list_is_left_out_alone() {
+    let odd = r#"{"mcpServers":{"notes":{"command":"/bin/bash","args":["srv.sh"],"env":{"PORT":3000}},
+        "pigeon":{"type":"carrier-pigeon","url":"x"},"line":{"command":"x","args":"one"},"nothing":{}}}"#;
+    let place = untrusted(odd);
+    let told = place.haft(&["trust", "--yes"]).expect(0, "");
+    assert!(told.out.contains("server `line`: `args` is a list of texts"), "{told:?}");
+    let listed = place.haft(&["tools", "--all"]).expect(0, "").out;
+    for expected in ["mcp__notes__add", "there is no type `carrier-pigeon`", "`args` is a list of texts"] {
+        assert!(listed.contains(expected), "{expected}: {listed}");
+    }
+    let told = place.haft(&["doctor", "--json"]).json();
+    assert_eq!(told["servers"].as_array().unwrap().len(), 4, "{told}");
+    place.haft(&["call", "List"]).expect(0, "");
 }
 
 #[test]

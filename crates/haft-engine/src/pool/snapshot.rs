@@ -41,6 +41,9 @@ pub(super) struct Catalog {
     hash: OnceLock<Sha256>,
 }
 
+/// So many servers are named where no tool fits.
+const MOST_SERVERS: usize = 5;
+
 /// Finding tools.
 impl Pool {
     /// The tool that a model means by this name: exactly this name, or else this alias. Deferred tools are found too.
@@ -79,6 +82,21 @@ impl Pool {
             *servers.entry(server).or_default() += 1;
         }
         servers.into_iter().collect()
+    }
+
+    /// What a model or a person is told where a query finds nothing: where to look instead.
+    pub fn instead(&self, query: &str) -> String {
+        let servers = self.nearest_servers(query, MOST_SERVERS);
+        let named: Vec<String> =
+            servers.iter().map(|(server, tools)| format!("{server} ({tools})")).collect();
+        let nearest = match named.len() {
+            0 => String::new(),
+            _ => format!(
+                " The nearest servers, with how many tools each has: {}. `+server` alone shows what one has.",
+                named.join(", ")
+            ),
+        };
+        format!("try other words for the function.{nearest}")
     }
 
     /// The servers that are most like a word of a query, then the largest; at most so many. For a query that finds

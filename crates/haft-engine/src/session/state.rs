@@ -323,14 +323,24 @@ impl Session {
 
     /// The tools that the model sees now. Asked at the top of each turn: sources may have changed.
     pub fn pool(&self) -> Arc<Pool> {
-        let (mode, loaded) = (self.mode(), self.lock().loaded.clone());
-        let policy = self.policy();
-        // Where nothing may be changed, what changes something is not offered either.
-        let modes = [mode, if self.is_read_only() { Mode::Plan } else { mode }];
+        let loaded = self.lock().loaded.clone();
+        let (policy, modes) = (self.policy(), self.modes());
         let hides = |name: &str, spec: &Spec| {
             modes.iter().find_map(|mode| policy.hides(name, spec, *mode, &self.0.caller))
         };
         self.pool_where(&hides, policy.version() ^ modes[0] as u64 ^ ((modes[1] as u64) << 8), &loaded)
+    }
+
+    /// Where nothing may be changed, what changes something is not offered either.
+    fn modes(&self) -> [Mode; 2] {
+        let mode = self.mode();
+        [mode, if self.is_read_only() { Mode::Plan } else { mode }]
+    }
+
+    /// Why a tool is not shown here, if no call of it could run: for whoever offers tools beside those of the pool.
+    pub fn hides(&self, name: &str, spec: &Spec) -> Option<String> {
+        let policy = self.policy();
+        self.modes().iter().find_map(|mode| policy.hides(name, spec, *mode, &self.0.caller))
     }
 
     /// Remembers that a call of this tool worked.

@@ -12,6 +12,7 @@ mod wishes; //      what a server wants to know
 mod tasks; //       work that goes on after the answer
 mod pages; //       lists that come in pages
 
+pub use crate::wire::depth;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub use crate::wire::soup;

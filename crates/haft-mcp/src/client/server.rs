@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 use haft_tool::BoxFuture;
 use tokio::io::DuplexStream;
 
+use crate::wire::{Program, found};
+
 /// A server that can be connected to.
 #[derive(Debug, Clone)]
 pub struct Server {
@@ -104,6 +106,14 @@ pub enum Transport {
     },
     /// A server in this process.
     Bridge(Bridge),
+}
+
+impl Transport {
+    /// The file that would be run, if it is a process and there is one.
+    pub fn program(&self) -> Option<PathBuf> {
+        let Transport::Stdio { command, args, env, cwd } = self else { return None };
+        found(&Program { command, args, env, cwd, sandboxed: false }).ok()
+    }
 }
 
 /// A server in this process: each connection is a pipe to a new instance of it.

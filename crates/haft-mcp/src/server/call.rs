@@ -92,12 +92,18 @@ pub(super) async fn run(
 /// Where nobody can be asked, somebody can still write a rule. The second line of the refusal says so for any command line;
 /// here it says so for whoever configured this client. Without a rule that is narrow enough it stays as it is.
 async fn say_what_would_allow(visit: &Visit, call: Call, answer: &mut Value) {
-    let explained = visit.guest.session.explain(call).await;
-    let rules = explained.map(|explained| allowing(&explained)).unwrap_or_default();
     let Some(Value::String(refusal)) = answer.pointer_mut("/content/0/text") else { return };
-    if let (false, Some((why, _))) = (rules.is_empty(), refusal.split_once('\n')) {
-        *refusal = format!("{why}\n{}", way_out(&rules));
+    if let Some(better) = with_way_out(visit, call, refusal).await {
+        *refusal = better;
     }
+}
+
+/// The words of such a refusal with what would allow the call here, if a rule would.
+pub(super) async fn with_way_out(visit: &Visit, call: Call, refusal: &str) -> Option<String> {
+    let (why, _) = refusal.split_once('\n')?;
+    let explained = visit.guest.session.explain(call).await.ok()?;
+    let rules = allowing(&explained);
+    (!rules.is_empty()).then(|| format!("{why}\n{}", way_out(&rules)))
 }
 
 fn way_out(rules: &[String]) -> String {

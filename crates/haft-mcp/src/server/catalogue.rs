@@ -104,7 +104,7 @@ impl Guest {
         if let Some(last) = looked.last.as_ref().filter(|last| last.is_of(&pool, &versions)) {
             return last.clone();
         }
-        let now = Arc::new(Catalogue::new(&self.door, pool, versions));
+        let now = Arc::new(Catalogue::new(self, pool, versions));
         looked.last = Some(now.clone());
         now
     }
@@ -148,7 +148,8 @@ fn versions(door: &Shared) -> Vec<u64> {
 }
 
 impl Catalogue {
-    fn new(door: &Shared, pool: Arc<Pool>, versions: Vec<u64>) -> Catalogue {
+    fn new(guest: &Guest, pool: Arc<Pool>, versions: Vec<u64>) -> Catalogue {
+        let door = &guest.door;
         let shown: Vec<(String, &Entry)> = pool.entries().filter_map(|entry| named(door, entry)).collect();
         let definitions = Definitions::of(door);
         let headers = shown.iter().filter_map(|(name, entry)| {
@@ -162,7 +163,9 @@ impl Catalogue {
             .map(|(name, entry)| (name.as_str(), definitions.of_tool(name, entry)))
             .collect();
         if door.options.only.is_none() {
-            listed.extend(search::definitions());
+            for (name, definition) in search::definitions(guest) {
+                listed.insert(name, definition);
+            }
         }
         let tools = listed.into_values().collect();
         let mut names: HashMap<String, String> = HashMap::new();

@@ -28,7 +28,7 @@ use crate::{
 const TOOLS: &str = "notifications/tools/list_changed";
 const PROMPTS: &str = "notifications/prompts/list_changed";
 const RESOURCES: &str = "notifications/resources/list_changed";
-const UPDATED: &str = "notifications/resources/updated";
+pub(super) const UPDATED: &str = "notifications/resources/updated";
 
 /// Servers that change several lists at once, or one several times, are told of once.
 const SETTLE: Duration = Duration::from_millis(50);

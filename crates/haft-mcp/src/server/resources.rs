@@ -1,21 +1,27 @@
 //! Resources of servers: routed by who listed them, and read through the engine like any call.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use haft_engine::{Call, policy::Verdict, result::ToolResult};
-use haft_tool::FaultKind;
+use haft_tool::{FaultKind, Refusal};
 use serde_json::{Map, Value, json};
+use tokio::{task::AbortHandle, time::sleep};
 
 use super::{
+    call::with_way_out,
     door::{Shared, lock},
     guest::Guest,
+    listen::UPDATED,
     message::{BAD_PARAMS, BROKEN},
     prompts::connect,
     spilled::{is_ours, not_found},
     visit::{Visit, VisitDesk},
 };
 use crate::{
-    client::{Era, Listening, News, Refused, RequestOptions},
+    client::{Connection, Era, Listening, News, Refused, RequestOptions},
     upstream::{Lease, Upstream},
 };
 
@@ -38,7 +44,12 @@ pub(super) async fn read(
     let passage = visit.passage(desk);
     let input = json!({ "server": server, "uri": uri });
     let call = Call::new(visit.guest.spilled.next_call(), READ, input);
+    let again = call.clone();
     let result = passage.clone().around(visit.guest.session.call(call)).await;
+    if result.fault.as_ref().is_some_and(|fault| fault.refusal == Some(Refusal::NobodyThere)) {
+        let better = with_way_out(&visit, again, &result.text()).await;
+        return Err(Refused::new(NO_PERMISSION, better.unwrap_or_else(|| result.text())));
+    }
     match passage.take_answer() {
         _ if result.is_error() => Err(passage.take_refusal().unwrap_or_else(|| refused(&result))),
         Some(answer) => Ok(redacted(&visit.guest, answer)),
@@ -127,14 +138,69 @@ fn template_fits(template: &str, uri: &str) -> bool {
     if parts.is_empty() { uri == template } else { left.ends_with(last) }
 }
 
-/// A resource that is watched, as long as this is there: the connection is in use, and a server of the new era tells of it.
+/// A resource that is watched, as long as this is there, also if its server dies meanwhile and is started again.
 pub(super) struct Watched {
+    now: Arc<Mutex<Option<Subscription>>>,
+    keeper: AbortHandle,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+/// A server that tells of a resource: the connection is in use, and one of the new era has a request open.
+struct Subscription {
     lease: Lease,
     _listening: Option<Listening>,
 }
 
-/// Asks the server that has a resource to tell of its changes, in the way of the server's era.
+/// Watches a resource from now on.
 pub(super) async fn watch(visit: &Visit, uri: &str) -> Result<Watched, Refused> {
+    let first = subscription(visit, uri).await?;
+    let (connection, now) = (Connection::clone(&first.lease), Arc::new(Mutex::new(Some(first))));
+    let keeper = tokio::spawn(keep(visit.clone(), uri.to_owned(), now.clone(), connection));
+    Ok(Watched { now, keeper: keeper.abort_handle() })
+}
+
+/// Subscribes again whenever the connection has ended, until nobody wants to hear of it or the server says no.
+async fn keep(visit: Visit, uri: String, now: Arc<Mutex<Option<Subscription>>>, connection: Connection) {
+    let mut connection = Some(connection);
+    while let Some(ending) = connection {
+        ending.closed().await;
+        drop(lock(&now).take());
+        connection = again(&visit, &uri, &now).await;
+        if connection.is_some() {
+            // Whatever happened to it meanwhile, nobody told.
+            visit.guest.resource_changed(&News { method: UPDATED.to_owned(), params: of(&uri) });
+        }
+    }
+}
+
+async fn again(visit: &Visit, uri: &str, now: &Mutex<Option<Subscription>>) -> Option<Connection> {
+    let mut wait = SOON;
+    loop {
+        sleep(wait).await;
+        wait = (wait * 2).min(LATE);
+        match subscription(visit, uri).await {
+            Ok(subscription) => {
+                let connection = Connection::clone(&subscription.lease);
+                *lock(now) = Some(subscription);
+                return Some(connection);
+            }
+            Err(refused) if refused.code == Refused::GONE => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Between tries to hear of a resource again: at first, and at most.
+const SOON: Duration = Duration::from_millis(500);
+const LATE: Duration = Duration::from_secs(60);
+
+/// Asks the server that has a resource to tell of its changes, in the way of the server's era.
+async fn subscription(visit: &Visit, uri: &str) -> Result<Subscription, Refused> {
     let upstream = owner(&visit.guest.door, uri).ok_or_else(|| not_found(uri))?;
     not_denied(&visit.guest, &upstream.server().name).await?;
     let desk = visit.desk();
@@ -144,10 +210,10 @@ pub(super) async fn watch(visit: &Visit, uri: &str) -> Result<Watched, Refused> 
     if lease.about().era == Era::Modern {
         let filter = Map::from_iter([("resourceSubscriptions".to_owned(), json!([uri]))]);
         let listening = Some(lease.listen(filter, Some(desk)));
-        return Ok(Watched { lease, _listening: listening });
+        return Ok(Subscription { lease, _listening: listening });
     }
     lease.request("resources/subscribe", of(uri), &RequestOptions::default()).await?;
-    Ok(Watched { lease, _listening: None })
+    Ok(Subscription { lease, _listening: None })
 }
 
 fn of(uri: &str) -> Map<String, Value> {
@@ -184,9 +250,10 @@ pub(super) async fn unsubscribe(visit: &Visit, params: Map<String, Value>) -> Re
     let others =
         if upstream.server().shared { visit.guest.door.present() } else { vec![visit.guest.clone()] };
     let is_wanted = || others.iter().any(|guest| guest.wants(&uri));
-    let legacy = watched.filter(|watched| watched.lease.about().era == Era::Legacy);
-    if let Some(watched) = legacy.filter(|_| !is_wanted()) {
-        watched.lease.request("resources/unsubscribe", of(&uri), &RequestOptions::default()).await?;
+    let told = watched.and_then(|watched| lock(&watched.now).take());
+    let legacy = told.filter(|told| told.lease.about().era == Era::Legacy);
+    if let Some(told) = legacy.filter(|_| !is_wanted()) {
+        told.lease.request("resources/unsubscribe", of(&uri), &RequestOptions::default()).await?;
     }
     Ok(json!({}))
 }

@@ -1,16 +1,21 @@
 //! `ToolSearch`, `ToolDescribe`, `ToolCall`: tools that are found instead of listed.
 //!
 //! The list of tools must not change because somebody looked for one. So these three are always in it: one finds names, one
-//! shows definitions, one calls. What is called is judged as if it had been called by its own name.
+//! shows definitions, one calls. What is called is judged as if it had been called by its own name. The three themselves give
+//! away definitions and nothing else, so that hooks and the journal do not hear of them; who denies one of them as a tool
+//! has it denied.
 
 use std::sync::Arc;
 
 use haft_engine::pool::TOOL_SEARCH;
+use haft_tool::Spec;
 use serde_json::{Value, json};
 
 use super::{
     call,
     catalogue::named,
+    guest::Guest,
+    listen,
     visit::{Visit, VisitDesk},
 };
 use crate::client::Refused;
@@ -22,8 +27,17 @@ const MOST: usize = 50;
 /// So much of a description shows what a tool is for.
 const SUMMARY: usize = 160;
 
-/// How the three are listed.
-pub(super) fn definitions() -> [(&'static str, Value); 3] {
+/// How the three are listed: those that no rule denies as a whole.
+pub(super) fn definitions(guest: &Guest) -> impl Iterator<Item = (&'static str, Value)> {
+    all().into_iter().filter(|(name, _)| denied(guest, name).is_none())
+}
+
+/// Why none of its calls may be answered. They look and change nothing, which is what the modes care about.
+fn denied(guest: &Guest, name: &'static str) -> Option<String> {
+    guest.session.hides(name, &Spec::new(name).toolset("readonly"))
+}
+
+fn all() -> [(&'static str, Value); 3] {
     [
         (
             TOOL_SEARCH,
@@ -93,13 +107,23 @@ pub(super) async fn call(
     name: &str,
     arguments: &Value,
 ) -> Option<Result<Value, Refused>> {
-    let answer = match name {
+    let name = [TOOL_SEARCH, DESCRIBE, CALL].into_iter().find(|one| *one == name)?;
+    if let Some(why) = denied(&visit.guest, name) {
+        return Some(Ok(wrong(&format!("{name} may not be used: {why}"))));
+    }
+    match name {
+        CALL => Some(call_found(visit, desk, arguments).await),
+        _ => Some(Ok(looked(visit, name, arguments).await)),
+    }
+}
+
+/// The answer of one that only looks. Who looks before listing means also tools of servers that nobody has asked yet.
+async fn looked(visit: &Visit, name: &str, arguments: &Value) -> Value {
+    listen::acquaint(&visit.guest.door).await;
+    match name {
         TOOL_SEARCH => search(visit, arguments),
-        DESCRIBE => describe(visit, arguments),
-        CALL => return Some(call_found(visit, desk, arguments).await),
-        _ => return None,
-    };
-    Some(Ok(answer))
+        _ => describe(visit, arguments),
+    }
 }
 
 fn search(visit: &Visit, arguments: &Value) -> Value {
@@ -109,18 +133,26 @@ fn search(visit: &Visit, arguments: &Value) -> Value {
     let limit = arguments.get("limit").and_then(Value::as_u64).map_or(USUAL_LIMIT, |limit| limit as usize);
     let catalogue = visit.guest.catalogue();
     let pool = catalogue.pool();
-    let hits = pool.search(query, limit.clamp(1, MOST));
+    let hits = pool.search(&in_pool(&visit.guest, query), limit.clamp(1, MOST));
     let found = hits.iter().filter_map(|hit| named(&visit.guest.door, pool.find(&hit.name)?));
     let lines: Vec<String> =
         found.map(|(name, entry)| format!("{name}: {}", summary(entry.offer().prompt))).collect();
     match lines.len() {
-        0 => text(format!(
-            "No tool fits. {} tools can be searched: try other words for the function.",
-            pool.len()
-        )),
+        0 => text(format!("No tool fits. {} tools can be searched: {}", pool.len(), pool.instead(query))),
         _ => text(lines.join("\n")),
     }
 }
+
+/// A query with the names by which the pool knows tools, where it has those by which clients do.
+fn in_pool(guest: &Guest, query: &str) -> String {
+    let known = |name: &str| guest.tool_named(name.trim()).unwrap_or_else(|| name.trim().to_owned());
+    match query.trim().strip_prefix(SELECT) {
+        Some(names) => SELECT.to_owned() + &names.split(',').map(known).collect::<Vec<_>>().join(","),
+        None => known(query),
+    }
+}
+
+const SELECT: &str = "select:";
 
 /// The first sentence or so.
 fn summary(prompt: &str) -> String {
@@ -158,11 +190,14 @@ async fn call_found(visit: &Visit, desk: &Arc<VisitDesk>, arguments: &Value) -> 
         return Ok(wrong("`name` is the name of the tool to call"));
     };
     let inner = arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
-    match (name, call::known(visit, name).await) {
-        (TOOL_SEARCH, _) => Ok(search(visit, &inner)),
-        (DESCRIBE, _) => Ok(describe(visit, &inner)),
-        (_, Some(tool)) => call::run(visit, desk, tool, inner).await,
-        (_, None) => Ok(wrong(&call::unknown(visit, name))),
+    if name != CALL
+        && let Some(answer) = Box::pin(call(visit, desk, name, &inner)).await
+    {
+        return answer;
+    }
+    match call::known(visit, name).await {
+        Some(tool) => call::run(visit, desk, tool, inner).await,
+        None => Ok(wrong(&call::unknown(visit, name))),
     }
 }
 

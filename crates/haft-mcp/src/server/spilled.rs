@@ -74,6 +74,9 @@ impl Guest {
     /// Adds a link to the whole of a result of which the client gets a part.
     pub(super) fn link_spilled(&self, answer: &mut Value, result: &ToolResult) {
         let Some(truncated) = &result.meta.truncated else { return };
+        if let Some(told) = answer.pointer_mut("/_meta/haft~1meta/truncated").and_then(Value::as_object_mut) {
+            told.shift_remove("path");
+        }
         let Some(uri) = truncated.path.as_deref().and_then(|path| self.spilled.keep(path)) else { return };
         let description = format!("All {} bytes; read on with ?offset=BYTES&limit=BYTES", truncated.bytes);
         if let Some(content) = answer.get_mut("content").and_then(Value::as_array_mut) {

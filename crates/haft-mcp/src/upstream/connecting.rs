@@ -14,7 +14,7 @@ use super::{
     ending::keep,
     health::Pause,
     line::{Guard, Line},
-    one::{Link, Start, first_line},
+    one::{Link, Start, in_short},
 };
 use crate::{
     Passage,
@@ -177,7 +177,7 @@ impl Upstream {
         }
     }
 
-    /// Nothing that may hold hosts or paths: the whole is for the operator.
+    /// What happened, in short: the whole is for the operator.
     fn unreachable(&self, pause: &Pause) -> Fault {
         let seconds = pause.left.as_secs_f64().ceil();
         let when = if seconds > 0.0 {
@@ -186,7 +186,7 @@ impl Upstream {
             "it is tried again when it is next needed".to_owned()
         };
         let message =
-            format!("the server `{}` cannot be used: {}; {when}", self.server.name, first_line(&pause.why));
+            format!("the server `{}` cannot be used: {}; {when}", self.server.name, in_short(&pause.why));
         Fault::unavailable(message).with_source(pause.why.to_string())
     }
 }

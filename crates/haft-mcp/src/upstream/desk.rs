@@ -2,22 +2,24 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use haft_engine::policy::{Asker, Given, Inquiry};
 use haft_tool::{BoxFuture, Cx, Progress};
 use serde_json::{Map, Value, json};
 
-use super::{Options, Principal, Upstream};
+use super::{Options, Principal, Sampler, Upstream, sampling};
 use crate::client::{Desk, News, Refused, Server, Wish};
 
-/// Answers for the person at this machine: forms are put to them, the roots are the workspace, and there is no model here.
+/// Answers for the person at this machine: forms are put to them, the roots are the workspace, and their model is asked where
+/// there is one, the settings let the server, and they permit it.
 pub(super) struct OwnDesk {
     server: String,
     roots: Vec<PathBuf>,
     person: Option<Arc<dyn Asker>>,
     may_sample: bool,
+    model: OnceLock<Arc<dyn Sampler>>,
 }
 
 impl OwnDesk {
@@ -27,7 +29,16 @@ impl OwnDesk {
             roots: options.roots.clone(),
             person: options.person.clone(),
             may_sample: server.may_sample,
+            model: OnceLock::new(),
         }
+    }
+
+    pub(super) fn sampled_by(&self, model: Arc<dyn Sampler>) {
+        let _ = self.model.set(model);
+    }
+
+    fn model(&self) -> Option<&Arc<dyn Sampler>> {
+        self.model.get().filter(|_| self.may_sample)
     }
 
     fn roots(&self) -> Value {
@@ -60,7 +71,7 @@ impl Desk for OwnDesk {
         let mut capabilities = Map::new();
         capabilities.insert("elicitation".to_owned(), json!({ "form": {} }));
         capabilities.insert("roots".to_owned(), json!({}));
-        if self.may_sample {
+        if self.model().is_some() {
             capabilities.insert("sampling".to_owned(), json!({}));
         }
         capabilities
@@ -71,9 +82,12 @@ impl Desk for OwnDesk {
             match wish.method.as_str() {
                 "roots/list" => Ok(self.roots()),
                 "elicitation/create" => Ok(self.elicit(&wish.params).await),
-                "sampling/createMessage" => {
-                    Err(Refused::new(-1, "there is no model here that could be asked"))
-                }
+                "sampling/createMessage" => match self.model() {
+                    Some(model) => {
+                        sampling::answer(&self.server, &wish.params, self.person.as_ref(), &**model).await
+                    }
+                    None => Err(Refused::new(-1, "there is no model here that this server may ask")),
+                },
                 other => Err(Refused::new(-32601, format!("{other} is not supported here"))),
             }
         })

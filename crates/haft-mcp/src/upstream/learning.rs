@@ -8,7 +8,10 @@ use std::{
 use futures::FutureExt;
 use haft_tool::Fault;
 use serde_json::{Map, Value};
-use tokio::{task::AbortHandle, time::sleep};
+use tokio::{
+    task::AbortHandle,
+    time::{Instant, sleep},
+};
 
 use super::{
     Known, Principal, Upstream,
@@ -168,17 +171,27 @@ fn interests(capabilities: &Map<String, Value>) -> Map<String, Value> {
     wanted.iter().filter(|(of, _)| changes(of)).map(|(_, name)| ((*name).to_owned(), true.into())).collect()
 }
 
+/// Between tries to hear of news: at first, and at most.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What a server says that has no such thing: no such method, no such parameters. Everything else may pass.
+const NEVER: [i64; 2] = [-32601, -32602];
+
 /// Hears a modern server's news as long as the connection lives. A subscription that breaks is made again; whatever was said
 /// in between is found by asking.
 async fn hear(upstream: Weak<Upstream>, key: Principal, connection: Connection, filter: Map<String, Value>) {
-    let mut wait = Duration::from_secs(1);
+    let mut wait = FIRST_WAIT;
     loop {
+        let began = Instant::now();
         let refused = connection.listen(filter.clone(), None).ended().await;
-        if connection.is_closed() || refused.code != Refused::GONE {
+        if connection.is_closed() || NEVER.contains(&refused.code) {
             return;
         }
+        // A subscription that lasted was worth making.
+        wait = if began.elapsed() > LONGEST_WAIT { FIRST_WAIT } else { wait };
         sleep(wait).await;
-        wait = (wait * 2).min(Duration::from_secs(60));
+        wait = (wait * 2).min(LONGEST_WAIT);
         let Some(upstream) = upstream.upgrade() else { return };
         upstream.has_news(&key);
     }

@@ -15,6 +15,8 @@ mod connecting; //      to it, for a principal
 mod learning; //        what it has
 mod ending; //          letting go of it
 mod desk; //            who answers a server when no client of ours can
+mod sampling; //        a server that wants the user's model to complete something
+mod prompts; //         what it has written for people
 mod source; //          its tools in a pool
 mod tool; //            one of them, in the contract
 mod reply; //           what it answers, in the contract
@@ -32,6 +34,7 @@ pub use cache::Failure;
 pub use known::Known;
 pub use line::Lease;
 pub use one::{State, Upstream};
+pub use sampling::{Sampled, Sampler, Wanted};
 
 use crate::client::Server;
 use list_resources::ListMcpResources;
@@ -112,6 +115,12 @@ impl Upstreams {
     pub fn get(&self, name: &str) -> Option<&Arc<Upstream>> {
         let at = self.all.binary_search_by(|upstream| upstream.server().name.as_str().cmp(name)).ok()?;
         self.all.get(at)
+    }
+
+    /// From now on, servers that the settings let do so may ask this model. Said before any of them is connected, and once:
+    /// a server is told when it is greeted.
+    pub fn sampled_by(&self, model: &Arc<dyn Sampler>) {
+        self.all.iter().for_each(|upstream| upstream.desk.sampled_by(model.clone()));
     }
 
     /// Makes sure that something is known of each: starts those of which nothing is kept, in parallel, and waits for them, each no

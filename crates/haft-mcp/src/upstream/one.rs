@@ -195,8 +195,8 @@ impl Upstream {
         let paused = inner.health.pause(Instant::now()).filter(|_| !is_coming);
         let failed = inner.failure.as_ref().filter(|_| !inner.is_known);
         match (paused, failed) {
-            (Some(pause), _) => Some(first_line(&pause.why)),
-            (None, Some(failure)) => Some(first_line(&failure.why)),
+            (Some(pause), _) => Some(in_short(&pause.why)),
+            (None, Some(failure)) => Some(in_short(&failure.why)),
             (None, None) if inner.is_known => None,
             (None, None) => Some("it has not been asked for its tools yet".to_owned()),
         }
@@ -231,12 +231,39 @@ impl fmt::Debug for Upstream {
     }
 }
 
-/// As much of a reason as a model or a list is shown: the whole may hold what a process wrote before it died.
-pub(super) fn first_line(why: &str) -> String {
+/// As much of a reason as a model or a list is shown, in one line: what happened, and the last of what a process wrote before
+/// it died. That is mostly what helps, and the whole may be long.
+pub(super) fn in_short(why: &str) -> String {
+    const LAST: usize = 3;
+    let mut lines = why.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("it ended");
+    let rest: Vec<&str> = lines.collect();
+    let last =
+        rest[rest.len().saturating_sub(LAST)..].iter().map(|line| cut(line)).collect::<Vec<_>>().join(" / ");
+    if last.is_empty() { cut(first) } else { format!("{} {last}", cut(first)) }
+}
+
+fn cut(line: &str) -> String {
     const MOST: usize = 300;
-    let line = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("it ended").trim();
     match line.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_the_last_that_a_process_wrote() {
+        let why = "its process has ended (exit status: 1); it wrote to stderr:\n\nTraceback\n  a\n  b\nKeyError: 'TOKEN'\n";
+        assert_eq!(
+            in_short(why),
+            "its process has ended (exit status: 1); it wrote to stderr: a / b / KeyError: 'TOKEN'"
+        );
+        assert_eq!(in_short("no such file"), "no such file");
+        assert_eq!(in_short("\n"), "it ended");
+        assert!(in_short(&"ä".repeat(1000)).chars().count() < 400);
     }
 }

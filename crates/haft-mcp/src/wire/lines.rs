@@ -157,6 +157,15 @@ impl Lines {
     }
 }
 
+/// What one text holds that comes by itself: an event, or a frame. Nothing, if it concerns nobody.
+pub(crate) fn of_text(text: &[u8]) -> Vec<Piece> {
+    let (text, mut out) = (trimmed(text), Vec::new());
+    if let Err(broken) = read(text, &mut out) {
+        out.extend(of_an_answer(text, broken));
+    }
+    out
+}
+
 /// Lines up to here keep their room.
 const USUAL: usize = 64 * 1024;
 

@@ -21,6 +21,7 @@ use haft_tool::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::{client::Refused, shape::object};
+use lines::Piece;
 
 pub(crate) use envelope::{Envelope, open, refused};
 pub(crate) use hiding::hiding;
@@ -28,7 +29,8 @@ pub(crate) use http::{Http, headers::marked, origin::Origin};
 pub(crate) use pipe::Pipe;
 pub(crate) use socket::WebSocket;
 pub(crate) use sse::Sse;
-pub(crate) use stdio::{Program, start};
+pub use stdio::depth;
+pub(crate) use stdio::{Program, found, start};
 
 /// The number of one of our requests. Servers see it as the JSON-RPC id, and as the token of its progress.
 pub(crate) type RequestId = u64;
@@ -61,6 +63,16 @@ pub(crate) trait Inbox: Send + Sync {
 
     /// The server shows that it runs, without saying anything.
     fn alive(&self) {}
+}
+
+/// Hands on what came out of bytes.
+fn deliver(pieces: impl IntoIterator<Item = Piece>, inbox: &dyn Inbox) {
+    for piece in pieces {
+        match piece {
+            Piece::Message(message) => inbox.arrived(message, None),
+            Piece::Broken { id, why } => inbox.lost(id, Refused::new(Refused::UNREADABLE, why)),
+        }
+    }
 }
 
 /// A message that wants no answer.

@@ -13,10 +13,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{
-    Inbox, RequestId, Wire,
-    lines::{Lines, Piece},
-};
+use super::{Inbox, RequestId, Wire, deliver, lines::Lines};
 use crate::client::Refused;
 
 /// So many messages may wait for a server that does not read.
@@ -141,20 +138,11 @@ async fn read(
     while let Ok(count @ 1..) = output.read(&mut buffer).await {
         inbox.alive();
         lines.push(&buffer[..count], &mut pieces);
-        deliver(&mut pieces, &*inbox);
+        deliver(pieces.drain(..), &*inbox);
     }
     lines.finish(&mut pieces);
-    deliver(&mut pieces, &*inbox);
+    deliver(pieces.drain(..), &*inbox);
     inbox.ended(behind.end().await);
-}
-
-fn deliver(pieces: &mut Vec<Piece>, inbox: &dyn Inbox) {
-    for piece in pieces.drain(..) {
-        match piece {
-            Piece::Message(message) => inbox.arrived(message, None),
-            Piece::Broken { id, why } => inbox.lost(id, Refused::new(Refused::UNREADABLE, why)),
-        }
-    }
 }
 
 /// A server in this process: it ends by itself when its pipe does.

@@ -23,8 +23,9 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    Inbox, RequestId, Wire,
+    Inbox, RequestId, Wire, deliver,
     http::origin::{Origin, body, failed, unreachable},
+    lines::of_text,
 };
 use crate::client::{Refused, Tokens};
 
@@ -161,9 +162,7 @@ async fn read(mut stream: SplitStream<Socket>, inbox: Arc<dyn Inbox>) {
             Some(Err(err)) => break format!("the socket broke: {err}"),
             None => break "the server closed the socket".to_owned(),
         };
-        if let Ok(message) = serde_json::from_slice(&bytes) {
-            inbox.arrived(message, None);
-        }
+        deliver(of_text(&bytes), &*inbox);
     };
     inbox.ended(why);
 }

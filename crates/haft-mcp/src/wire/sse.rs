@@ -13,12 +13,13 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::{
-    Inbox, RequestId, Wire,
+    Inbox, RequestId, Wire, deliver,
     events::{Event, Events},
     http::{
         chunk,
         origin::{Origin, body, failed},
     },
+    lines::of_text,
 };
 use crate::client::Refused;
 
@@ -180,7 +181,35 @@ fn hand_on(event: Event, most: usize, inbox: &dyn Inbox) {
         let why = format!("an event is longer than {most} bytes, the most that is read from this server");
         return inbox.lost(None, Refused::new(Refused::UNREADABLE, why));
     }
-    if let Ok(message) = serde_json::from_str(&event.data) {
-        inbox.arrived(message, None);
+    deliver(of_text(event.data.as_bytes()), inbox);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Writes down whose answer is lost.
+    #[derive(Default)]
+    struct Losses(Mutex<Vec<Option<RequestId>>>);
+
+    impl Inbox for Losses {
+        fn arrived(&self, _: Value, _: Option<RequestId>) {}
+        fn lost(&self, id: Option<RequestId>, _: Refused) {
+            self.0.lock().unwrap().push(id);
+        }
+        fn ended(&self, _: String) {}
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_lost_and_not_waited_for() {
+        let losses = Losses::default();
+        for data in
+            [r#"{"jsonrpc":"2.0","id":7,"result":{"content":[}"#, "a log line", r#"{"id":8,"result":{}}"#]
+        {
+            hand_on(Event { data: data.to_owned(), ..Event::default() }, 1000, &losses);
+        }
+        assert_eq!(*losses.0.lock().unwrap(), [Some(7)]);
     }
 }

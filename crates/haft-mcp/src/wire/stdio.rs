@@ -68,11 +68,20 @@ fn watch_life(running: &Arc<Running>, inbox: Arc<dyn Inbox>) {
     });
 }
 
+/// Tells a server that it runs within haft, and how deep: it may be haft, or start it.
+const WITHIN: &str = "HAFT_MCP_WITHIN";
+
+/// How many hafts have started one another, down to this one, to have servers: 0 for one that a person or a client started.
+pub fn depth() -> usize {
+    env::var(WITHIN).ok().and_then(|depth| depth.parse().ok()).unwrap_or_default()
+}
+
 fn launch(program: &Program<'_>) -> io::Result<Launch> {
     let mut launch = Launch::new(found(program)?, program.cwd);
     launch.args = program.args.iter().map(Into::into).collect();
     launch.env = environment(env::vars_os());
     launch.set = program.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    launch.set.push((WITHIN.into(), (depth() + 1).to_string().into()));
     launch.grace = GRACE;
     if program.sandboxed {
         // Who wants a sandbox does not want half of one.
@@ -83,7 +92,7 @@ fn launch(program: &Program<'_>) -> io::Result<Launch> {
 }
 
 /// The program by its absolute path. A relative one with a slash is meant from where the server runs.
-fn found(program: &Program<'_>) -> io::Result<PathBuf> {
+pub(crate) fn found(program: &Program<'_>) -> io::Result<PathBuf> {
     if program.command.contains('/') {
         return Ok(program.cwd.join(program.command));
     }

@@ -128,6 +128,51 @@ async fn a_session_that_was_forgotten_is_begun_again_and_nothing_is_done_twice()
 }
 
 #[tokio::test]
+async fn what_a_session_had_is_asked_for_again_in_the_next_one() {
+    let sessions = AtomicUsize::new(0);
+    let web = serve(move |asked| {
+        if asked.method() == "initialize" {
+            sessions.fetch_add(1, Ordering::SeqCst);
+        }
+        let session = format!("s{}", sessions.load(Ordering::SeqCst));
+        as_before(asked, &session).unwrap_or_else(|| match asked.method() {
+            "" => status(405, ""),
+            "tools/call" if asked.header("mcp-session-id") == "s1" => status(404, "gone"),
+            _ => result(asked, json!({ "content": [] })),
+        })
+    })
+    .await;
+    let diary = Arc::new(Diary::default());
+    let connection = Connection::open(&at(web.url("/mcp")), None, diary.clone()).await.expect("a connection");
+    for (method, uri) in [("subscribe", "a://1"), ("subscribe", "a://2"), ("unsubscribe", "a://2")] {
+        let params = object(json!({ "uri": uri }));
+        let (method, options) = (format!("resources/{method}"), RequestOptions::default());
+        connection.request(&method, params, &options).await.expect("an answer");
+    }
+    call(&connection, json!({})).await.expect("an answer");
+    let again = web.asked().into_iter().filter(|asked| asked.header("mcp-session-id") == "s2");
+    let again: Vec<Value> =
+        again.filter(|asked| asked.method() == "resources/subscribe").map(|asked| asked.message).collect();
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0]["params"]["uri"], "a://1");
+    assert_eq!(*diary.0.lock().expect("no poison"), ["notifications/tools/list_changed"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_not_waited_for() {
+    let broken = |id: &Value| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[}}");
+    let web = serve(move |asked| {
+        let answer = || format!("data: {}\n\n", broken(&asked.message["id"]));
+        as_today(asked).unwrap_or_else(|| events(&[answer()], true, Arc::default()))
+    })
+    .await;
+    let connection = connect(&web).await;
+    let call = timeout(Duration::from_secs(10), call(&connection, json!({})));
+    let refused = call.await.expect("an end").expect_err("nothing to read");
+    assert_eq!(refused.code, Refused::UNREADABLE, "{refused}");
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_off_is_resumed_from_its_last_event() {
     let calls: Mutex<Value> = Mutex::default();
     let web = serve(move |asked| {
@@ -433,6 +478,11 @@ async fn a_websocket_carries_a_message_a_frame() {
             let Ok(asked) = serde_json::from_str::<Value>(text) else { break };
             let result = match asked["method"].as_str() {
                 Some("server/discover") => json!({ "supportedVersions": ["2026-07-28"] }),
+                Some("tools/call") if asked["params"]["arguments"]["break"] == true => {
+                    let broken = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":}}", asked["id"]);
+                    socket.send(Message::text(broken)).await.expect("sent");
+                    continue;
+                }
                 Some("tools/call") => json!({ "content": "framed" }),
                 _ => continue,
             };
@@ -445,6 +495,8 @@ async fn a_websocket_carries_a_message_a_frame() {
         .await
         .expect("a connection");
     assert_eq!(call(&connection, json!({})).await.expect("an answer")["content"][0]["text"], "framed");
+    let broken = timeout(Duration::from_secs(10), call(&connection, json!({ "break": true }))).await;
+    assert_eq!(broken.expect("an end").expect_err("nothing to read").code, Refused::UNREADABLE);
     served.abort();
     let why = timeout(Duration::from_secs(5), connection.closed()).await.expect("an end");
     assert!(why.contains("socket"), "{why}");

@@ -58,9 +58,18 @@ fn quirks(script: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).chain(["none".to_owned()]).collect()
 }
 
-fn node() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|place| place.join("node")).find(|node| node.exists())
+/// Where servers of others are kept for tests, whether something is there or not.
+pub(crate) fn kit() -> Option<PathBuf> {
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cache/haft/mcp-kit"));
+    std::env::var_os("HAFT_MCP_KIT").map(PathBuf::from).or_else(home)
+}
+
+/// A Node: the system's, or that of the kit.
+pub(crate) fn node() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let of_system = std::env::split_paths(&path).map(|place| place.join("node")).collect::<Vec<_>>();
+    let of_kit = kit().map(|kit| kit.join("npm/node_modules/.bin/node"));
+    of_system.into_iter().chain(of_kit).find(|node| node.exists())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,14 +16,12 @@ use haft_shell::run::{Launch, Process};
 use haft_tool::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::quirks::beside;
+use crate::quirks::{beside, kit, node};
 
 /// A file of the kit, or a printed reason to do without.
 #[expect(clippy::print_stdout, reason = "whoever runs the tests reads why some did nothing")]
 fn of_the_kit(file: &str) -> Option<PathBuf> {
-    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cache/haft/mcp-kit"));
-    let kit = std::env::var_os("HAFT_MCP_KIT").map(PathBuf::from).or_else(home)?;
-    let found = kit.join(file);
+    let found = kit()?.join(file);
     if !found.exists() {
         println!("skipped: {} is not there; `cargo xtask kit` installs it", found.display());
         return None;
@@ -32,11 +30,6 @@ fn of_the_kit(file: &str) -> Option<PathBuf> {
 }
 
 const EVERYTHING: &str = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-
-fn node() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|place| place.join("node")).find(|node| node.exists())
-}
 
 fn stdio(command: &Path, args: &[&str]) -> Server {
     let transport = Transport::Stdio {

@@ -11,15 +11,15 @@ use std::{
 use futures::FutureExt;
 use haft_engine::{
     Call, Engine, EngineBuilder, Session, SessionOptions,
-    policy::{Origin, Rules},
+    policy::{Answer, Asker, Given, Inquiry, Origin, Question, Rules},
     pool::{MemoryPins, Problem},
     result::ToolResult,
 };
 use haft_mcp::{
     client::{NobodysDesk, Server},
-    upstream::{Options, Principal, State, Upstream, Upstreams},
+    upstream::{Options, Principal, Sampled, Sampler, State, Upstream, Upstreams, Wanted},
 };
-use haft_tool::FaultKind;
+use haft_tool::{BoxFuture, FaultKind};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -413,6 +413,115 @@ async fn rules_for_a_server_hold_for_its_resources() {
     assert_eq!(asked.fault.map(|fault| fault.kind), Some(FaultKind::Denied), "nobody is there to be asked");
     let unknown = called(&open, "ReadMcpResource", read("x")).await;
     assert!(unknown.text().contains("there is no server `x`; there are: s, t"), "{}", unknown.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_to_news_that_is_refused_for_now_is_made_again_and_one_that_is_unknown_is_not() {
+    for (code, expected) in [(-32005, 3), (-32601, 1)] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let behind = server(move |message, out| {
+            match message["method"].as_str().unwrap_or_default() {
+                "server/discover" => {
+                    let said = json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": { "listChanged": true } } });
+                    out.answer(&message, said);
+                }
+                "tools/list" => out.answer(&message, json!({ "resultType": "complete", "tools": [] })),
+                "subscriptions/listen" if count.fetch_add(1, Ordering::SeqCst) < 2 => {
+                    out.refuse(&message, code, "not now");
+                }
+                _ => {}
+            }
+            true
+        });
+        let all = upstreams(vec![behind]);
+        let upstream = &all.all()[0];
+        let _lease =
+            upstream.connect(&Principal::owner(), None, upstream.own_desk()).await.expect("a connection");
+        sleep(Duration::from_secs(20)).await;
+        assert_eq!(asked.load(Ordering::SeqCst), expected, "{code}");
+    }
+}
+
+/// Says yes or no to every form.
+struct Person(&'static str);
+
+impl Asker for Person {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        panic!("calls are allowed here")
+    }
+    fn inquire<'a>(&'a self, inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
+        assert!(inquiry.message.contains("user: sum it up"), "{}", inquiry.message);
+        let answers = json!({ "answer": self.0 }).as_object().expect("an object").clone();
+        Box::pin(async { Given::Answers(answers) })
+    }
+}
+
+/// A model that repeats the last word.
+struct Parrot;
+
+impl Sampler for Parrot {
+    fn sample(&self, wanted: Wanted) -> BoxFuture<'_, Result<Sampled, String>> {
+        let text = wanted.said.last().map(|(_, text)| text.to_uppercase()).unwrap_or_default();
+        Box::pin(async { Ok(Sampled { text, model: "parrot".to_owned(), is_cut: false }) })
+    }
+}
+
+/// A server whose tool asks the client's model, and says what came of it.
+fn sampling_server(may_sample: bool) -> Server {
+    let waiting: Arc<Mutex<Option<Value>>> = Arc::default();
+    let behind = server(move |message, out| {
+        match message["method"].as_str() {
+            Some("initialize") if message["params"]["capabilities"].get("sampling").is_none() => {
+                out.refuse(&message, -32000, "no sampling")
+            }
+            _ if greets_as_before(&message, out) => {}
+            Some("tools/list") => {
+                out.answer(&message, json!({ "tools": [{ "name": "sum", "inputSchema": {} }] }))
+            }
+            Some("tools/call") => {
+                let said = json!({ "role": "user", "content": { "type": "text", "text": "sum it up" } });
+                let wanted = json!({ "messages": [said], "maxTokens": 10 });
+                out.say(json!({ "jsonrpc": "2.0", "id": "q", "method": "sampling/createMessage", "params": wanted }));
+                *waiting.lock().unwrap() = Some(message);
+            }
+            None if message["id"] == "q" => {
+                let call = waiting.lock().unwrap().take().expect("a call that waits");
+                let text =
+                    message["result"]["content"]["text"].as_str().or(message["error"]["message"].as_str());
+                out.answer(&call, json!({ "content": [{ "type": "text", "text": text }] }));
+            }
+            _ if message.get("id").is_some() => out.refuse(&message, -32601, "no such method"),
+            _ => {}
+        }
+        true
+    });
+    Server { name: "s".to_owned(), may_sample, ..behind }
+}
+
+#[tokio::test]
+async fn a_server_that_may_ask_for_the_model_gets_what_the_person_permits() {
+    for (answer, expected) in [("yes", "SUM IT UP"), ("no", "the user does not permit it")] {
+        let person: Option<Arc<dyn Asker>> = Some(Arc::new(Person(answer)));
+        let all = Upstreams::new(vec![sampling_server(true)], Options { person, ..Options::default() });
+        all.sampled_by(&(Arc::new(Parrot) as Arc<dyn Sampler>));
+        all.acquaint().await;
+        let session = session(&all, |builder| builder);
+        assert_eq!(called(&session, "mcp__s__sum", json!({})).await.text(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_declared_only_where_there_is_one_and_the_settings_let_the_server() {
+    for (may_sample, has_model) in [(true, false), (false, true)] {
+        let all = Upstreams::new(vec![sampling_server(may_sample)], Options::default());
+        if has_model {
+            all.sampled_by(&(Arc::new(Parrot) as Arc<dyn Sampler>));
+        }
+        all.acquaint().await;
+        let why = all.all()[0].last_failure().expect("it refuses").why;
+        assert!(why.contains("no sampling"), "{why}");
+    }
 }
 
 #[tokio::test]

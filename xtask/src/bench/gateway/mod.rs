@@ -150,7 +150,7 @@ impl Measurements {
         Ok(text)
     }
 
-    /// What was promised, as far as those are here who it was promised against.
+    /// What was promised. What cannot be measured, because those are not here who it was promised against, is said.
     fn rows(&self) -> Result<Vec<Row>> {
         let direct = self.direct()?;
         let mut rows = Vec::new();
@@ -160,9 +160,12 @@ impl Measurements {
             rows.push(Row::overhead(what("p50 over direct"), measured.round.p50, direct.p50, allowed));
             rows.push(Row::memory(what("memory"), measured.memory, MEMORY));
             let cpu = measured.round.over(direct).cpu;
-            rows.extend(rivals(way).into_iter().filter_map(|(rival, bound)| {
-                let theirs = self.find(rival)?.round.over(direct).cpu;
-                Some(Row::times(what(&format!("added CPU, {}", rival.name())), cpu, theirs, bound))
+            rows.extend(rivals(way).into_iter().map(|(rival, bound)| {
+                let what = what(&format!("added CPU, {}", rival.name()));
+                match self.find(rival) {
+                    Some(theirs) => Row::times(what, cpu, theirs.round.over(direct).cpu, bound),
+                    None => Row::missing(what, "it is not here; see `cargo xtask kit --peers`"),
+                }
             }));
         }
         let [recorded, not] = [Way::HaftRecorded, Way::HaftLines].map(|way| self.find(way));
@@ -206,6 +209,10 @@ mod tests {
         assert!(text.contains("haft stdio→stdio"), "{text}");
         let rows = table::text(&measured.rows().unwrap());
         let verdicts: Vec<&str> = rows.lines().skip(1).filter_map(|line| line.rsplit(' ').next()).collect();
-        assert_eq!(verdicts, ["kept", "kept", "kept", "OVER", "OVER", "OVER", "kept", "kept"], "{rows}");
+        assert_eq!(
+            verdicts,
+            ["kept", "kept", "kept", "OVER", "OVER", "--peers`", "OVER", "kept", "kept"],
+            "{rows}"
+        );
     }
 }

@@ -4,7 +4,7 @@ use haft_tool::{CallId, Fault, FaultKind};
 
 use super::{NotUnderstood, pinned::quarantined};
 use crate::{
-    pool::{Entry, Pool, Problem, ProblemKind, TOOL_SEARCH},
+    pool::{Entry, Pool, Problem, ProblemKind, TOOL_SEARCH, split},
     turn::{Arguments, Call},
 };
 
@@ -30,13 +30,21 @@ fn unknown(pool: &Pool, name: &str) -> Fault {
     }
     let shown: String = name.chars().take(80).collect();
     let near = pool.nearest(name, 3);
-    let advice = match (pool.absence(name), near.as_slice()) {
+    let advice = match (pool.absence(name).or_else(|| of_its_server(pool, name)), near.as_slice()) {
+        (Some(problem), _) if problem.tool.is_empty() => format!("its server has none now: {}", problem.kind),
         (Some(problem), _) => format!("it is not offered here: {}", problem.kind),
         (None, []) if pool.find(TOOL_SEARCH).is_some() => "find the right one with ToolSearch".to_owned(),
         (None, []) => format!("the tools are: {}", names(pool)),
         (None, near) => format!("did you mean {}?", near.join(" or ")),
     };
     Fault::new(FaultKind::UnknownTool, format!("there is no tool `{}`; {advice}", shown.escape_debug()))
+}
+
+/// Why the server that the name speaks of has no tools at all, if that is so.
+fn of_its_server<'p>(pool: &'p Pool, name: &str) -> Option<&'p Problem> {
+    let (server, _) = split(name)?;
+    let is_of_it = |problem: &&Problem| problem.source.split_once(':').is_some_and(|(_, id)| id == server);
+    pool.problems().iter().take_while(|problem| problem.tool.is_empty()).find(is_of_it)
 }
 
 fn names(pool: &Pool) -> String {

@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, time};
 
 use super::{
     House, Visitor, headers, reply,
-    session::{self, HttpSession, SESSION, follow},
+    session::{self, HttpSession, SESSION},
     track::{Next, Track},
 };
 use crate::{
@@ -226,7 +226,7 @@ async fn attend(guest: Arc<Guest>, request: Request, track: Arc<Track>) {
 }
 
 /// The answer if it is the first that comes, else the track.
-async fn answered(session: &HttpSession, track: Arc<Track>) -> Response {
+async fn answered(session: &Arc<HttpSession>, track: Arc<Track>) -> Response {
     let Next::Message(_, message) = track.next(0).await else {
         // It was cancelled: the client waits for nothing.
         session.forget(&track);
@@ -236,5 +236,5 @@ async fn answered(session: &HttpSession, track: Arc<Track>) -> Response {
         session.forget(&track);
         return reply::json(200, message);
     }
-    follow(track, 0)
+    session.follow(track, 0)
 }

@@ -3,15 +3,15 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{body::Bytes, http::HeaderMap, response::Response};
 use futures::stream;
-use tokio::time;
+use tokio::time::{self, Instant};
 use uuid::Uuid;
 
 use super::{
@@ -39,7 +39,9 @@ const MOST_TRACKS: usize = 32;
 
 /// The sessions that are open.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<HashMap<String, Arc<HttpSession>>>);
+pub(super) struct Sessions(Arc<Open>);
+
+type Open = Mutex<HashMap<String, Arc<HttpSession>>>;
 
 /// One of them.
 pub(super) struct HttpSession {
@@ -63,39 +65,54 @@ impl Sessions {
         let session = Arc::new(HttpSession::new(id.clone(), guest, visitor.principal.clone()));
         self.make_room(&visitor.principal);
         lock(&self.0).insert(id, session.clone());
+        tokio::spawn(end_unused(Arc::downgrade(&self.0), Arc::downgrade(&session)));
         Ok(session)
     }
 
     /// The session of this id, if it is the visitor's.
     pub(super) fn find(&self, id: &str, visitor: &Visitor) -> Option<Arc<HttpSession>> {
         let session = lock(&self.0).get(id).filter(|session| session.whose == visitor.principal).cloned()?;
-        *lock(&session.used) = Instant::now();
+        session.touch();
         Some(session)
     }
 
-    /// Forgets those that have gone, and if somebody has still too many, the one of them that was silent for longest.
+    /// If somebody has too many, the one of them is ended that was silent for longest.
     fn make_room(&self, whose: &Principal) {
-        let mut sessions = lock(&self.0);
-        let mut gone: Vec<String> = sessions
-            .iter()
-            .filter(|(_, session)| lock(&session.used).elapsed() > IDLE)
-            .map(|(id, _)| id.clone())
-            .collect();
-        let of_theirs = || sessions.values().filter(|session| session.whose == *whose);
-        if of_theirs().filter(|session| !gone.contains(&session.id)).count() >= MOST_SESSIONS {
-            let oldest = of_theirs().min_by_key(|session| *lock(&session.used));
-            gone.extend(oldest.map(|session| session.id.clone()));
+        let oldest = {
+            let sessions = lock(&self.0);
+            let of_theirs = || sessions.values().filter(|session| session.whose == *whose);
+            let oldest = of_theirs().min_by_key(|session| session.used());
+            oldest.filter(|_| of_theirs().count() >= MOST_SESSIONS).map(|session| session.id.clone())
+        };
+        if let Some(oldest) = oldest {
+            self.end(&oldest);
         }
-        let gone: Vec<_> = gone.iter().filter_map(|id| sessions.remove(id)).collect();
-        drop(sessions);
-        gone.iter().for_each(|session| session.end());
     }
 
     pub(super) fn end(&self, id: &str) {
-        let session = lock(&self.0).remove(id);
-        if let Some(session) = session {
-            session.end();
-        }
+        end(&self.0, id);
+    }
+}
+
+fn end(sessions: &Open, id: &str) {
+    let session = lock(sessions).remove(id);
+    if let Some(session) = session {
+        session.end();
+    }
+}
+
+/// Ends a session that nobody has used for so long.
+async fn end_unused(sessions: Weak<Open>, session: Weak<HttpSession>) {
+    unused(|| session.upgrade().map(|session| session.used())).await;
+    if let (Some(sessions), Some(session)) = (sessions.upgrade(), session.upgrade()) {
+        end(&sessions, &session.id);
+    }
+}
+
+/// Waits until something was last used so long ago, or is not there any more.
+async fn unused(last: impl Fn() -> Option<Instant>) {
+    while let Some(used) = last().filter(|used| used.elapsed() < IDLE) {
+        time::sleep_until(used + IDLE).await;
     }
 }
 
@@ -113,6 +130,25 @@ impl HttpSession {
         });
         let (tracks, used) = (Mutex::default(), Mutex::new(Instant::now()));
         HttpSession { id, guest, whose, tracks, next: AtomicU64::new(1), used, standalone }
+    }
+
+    /// Somebody is there.
+    pub(super) fn touch(&self) {
+        *lock(&self.used) = Instant::now();
+    }
+
+    fn used(&self) -> Instant {
+        *lock(&self.used)
+    }
+
+    /// The events of a track from a place on. Whoever listens uses the session.
+    pub(super) fn follow(self: &Arc<Self>, track: Arc<Track>, place: u64) -> Response {
+        let session = Arc::downgrade(self);
+        follow(track, place, move || {
+            if let Some(session) = session.upgrade() {
+                session.touch();
+            }
+        })
     }
 
     /// A track for the answer to a request.
@@ -148,17 +184,18 @@ impl HttpSession {
     }
 }
 
-/// The events of a track from a place on.
-pub(super) fn follow(track: Arc<Track>, place: u64) -> Response {
-    reply::events(stream::unfold((track, place), |(track, place)| async move {
+/// The events of a track from a place on; `lives` is called now and then while somebody listens.
+fn follow(track: Arc<Track>, place: u64, lives: impl Fn() + Clone + Send + 'static) -> Response {
+    reply::events(stream::unfold((track, place, lives), |(track, place, lives)| async move {
+        lives();
         match time::timeout(reply::KEEP_ALIVE, track.next(place)).await {
             Ok(Next::Message(at, message)) => {
                 let event = reply::event(Some(&format!("{}-{at}", track.number)), &message);
                 track.was_sent(at);
-                Some((Ok(event), (track, at + 1)))
+                Some((Ok(event), (track, at + 1, lives)))
             }
             Ok(Next::Over) => None,
-            Err(_) => Some((Ok(Bytes::from_static(reply::SILENCE.as_bytes())), (track, place))),
+            Err(_) => Some((Ok(Bytes::from_static(reply::SILENCE.as_bytes())), (track, place, lives))),
         }
     }))
 }
@@ -188,12 +225,12 @@ pub(super) async fn events(house: &House, visitor: &Visitor, sent: &HeaderMap) -
     };
     let Some(last) = headers::one(sent, LAST_EVENT).ok().flatten() else {
         let place = session.standalone.first_unsent();
-        return follow(session.standalone.clone(), place);
+        return session.follow(session.standalone.clone(), place);
     };
     let place =
         last.split_once('-').and_then(|(track, at)| Some((track.parse().ok()?, at.parse::<u64>().ok()?)));
     match place.and_then(|(track, at)| Some((session.find(track)?, at))) {
-        Some((track, at)) => follow(track, at + 1),
+        Some((track, at)) => session.follow(track, at + 1),
         // An error would be tried again for ever; an empty stream says that there is nothing.
         None => reply::events(stream::empty()),
     }
@@ -207,5 +244,23 @@ pub(super) async fn delete(house: &House, visitor: &Visitor, sent: &HeaderMap) -
             reply::plain(200, "")
         }
         Err(refused) => *refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_over_an_hour_after_its_last_use() {
+        let (began, used) = (Instant::now(), Arc::new(Mutex::new(Some(Instant::now()))));
+        let seen = used.clone();
+        let over = tokio::spawn(async move { unused(|| *lock(&seen)).await });
+        time::sleep(IDLE / 2).await;
+        *lock(&used) = Some(Instant::now());
+        over.await.unwrap();
+        assert_eq!(began.elapsed().as_secs(), (IDLE * 3 / 2).as_secs());
+        unused(|| None).await;
+        assert_eq!(began.elapsed().as_secs(), (IDLE * 3 / 2).as_secs(), "what is gone is not waited for");
     }
 }

@@ -11,7 +11,7 @@ use futures::stream;
 use serde_json::Value;
 use tokio::{sync::mpsc, time};
 
-use super::{House, reply};
+use super::{House, reply, session::HttpSession};
 use crate::server::{
     dispatch,
     guest::{Guest, Outlet},
@@ -23,14 +23,14 @@ const LARGEST: usize = 16 << 20;
 /// What is left of a stream. Dropped with it, and then the client has left.
 struct Open {
     house: Arc<House>,
-    id: String,
+    session: Arc<HttpSession>,
     greeting: Option<String>,
     messages: mpsc::Receiver<Value>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.house.sessions.end(&self.id);
+        self.house.sessions.end(&self.session.id);
     }
 }
 
@@ -39,6 +39,8 @@ impl Open {
         if let Some(greeting) = self.greeting.take() {
             return Some(Bytes::from(format!("event: endpoint\ndata: {greeting}\n\n")));
         }
+        // Whoever listens is there.
+        self.session.touch();
         let closing = self.house.door.closing.clone();
         let message =
             closing.run_until_cancelled(time::timeout(reply::KEEP_ALIVE, self.messages.recv())).await?;
@@ -65,7 +67,7 @@ pub(super) async fn events(State(house): State<Arc<House>>, request: Request) ->
     let (outlet, messages) = Outlet::new();
     session.guest.speak_through(outlet);
     let greeting = Some(format!("/message?sessionId={}", session.id));
-    let open = Open { house, id: session.id.clone(), greeting, messages };
+    let open = Open { house, session, greeting, messages };
     reply::events(stream::unfold(open, |mut open| async move {
         let event = open.next().await?;
         Some((Ok(event), open))

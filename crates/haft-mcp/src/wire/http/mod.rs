@@ -122,6 +122,7 @@ impl Shared {
             }
         };
         self.answered(&message, response).await?;
+        self.lock().note(&message);
         if message.get("method").is_some_and(|method| method == "notifications/initialized") {
             self.begin_news().await;
         }
@@ -217,7 +218,21 @@ impl Shared {
         let greeting = super::notification("notifications/initialized", serde_json::Map::new());
         self.post(&greeting).await?;
         self.begin_news().await;
+        self.watch_again().await;
+        // A server that has forgotten us may be another one by now: what it has is asked for again.
+        let is_new = super::notification("notifications/tools/list_changed", serde_json::Map::new());
+        self.inbox.arrived(is_new, None);
         Ok(true)
+    }
+
+    /// Asks to be told of resources in a new session as in the old one. Nobody waits for the answers any more.
+    async fn watch_again(&self) {
+        let watched = self.lock().watched();
+        for request in watched {
+            if let Ok((response, _)) = self.post(&request).await {
+                let _ = timeout(BRIEFLY, body(response, self.most)).await;
+            }
+        }
     }
 
     /// Tells the server that the session is over.

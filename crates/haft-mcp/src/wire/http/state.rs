@@ -1,5 +1,7 @@
 //! What was agreed with a server, and the session that it gave.
 
+use std::collections::BTreeMap;
+
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
@@ -12,6 +14,9 @@ const VERSION: &str = "mcp-protocol-version";
 /// So many tools with marked arguments are kept in mind.
 const MOST_MARKED: usize = 10_000;
 
+/// So many resources of one connection are watched.
+const MOST_WATCHED: usize = 1000;
+
 /// What is known between requests.
 #[derive(Default)]
 pub(super) struct State {
@@ -20,6 +25,8 @@ pub(super) struct State {
     /// The first words, to begin a session again.
     first_words: Option<Value>,
     tools: MarkedTools,
+    /// What the session was asked to tell of, by address: asked for again in the next one.
+    watched: BTreeMap<String, Value>,
 }
 
 impl State {
@@ -49,6 +56,23 @@ impl State {
         let first_words = self.first_words.clone()?;
         self.session = None;
         Some(first_words)
+    }
+
+    /// A message was answered.
+    pub(super) fn note(&mut self, message: &Value) {
+        let uri = || message.pointer("/params/uri").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match message.get("method").and_then(Value::as_str) {
+            Some("resources/subscribe") if self.watched.len() < MOST_WATCHED => {
+                self.watched.insert(uri(), message.clone());
+            }
+            Some("resources/unsubscribe") => drop(self.watched.remove(&uri())),
+            _ => {}
+        }
+    }
+
+    /// The requests to tell of resources, as they were made.
+    pub(super) fn watched(&self) -> Vec<Value> {
+        self.watched.values().cloned().collect()
     }
 
     /// The headers of a message, and the session that it is sent in.

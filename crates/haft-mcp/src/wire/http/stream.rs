@@ -24,6 +24,7 @@ use crate::{
     wire::{
         RequestId,
         events::{Event, Events},
+        lines::{Piece, of_text},
     },
 };
 
@@ -135,7 +136,17 @@ impl Shared {
         if !is_message || event.data.trim().is_empty() {
             return false;
         }
-        let Ok(message) = serde_json::from_str::<Value>(&event.data) else { return false };
+        let mut is_over = false;
+        for piece in of_text(event.data.as_bytes()) {
+            is_over |= match piece {
+                Piece::Message(message) => self.hand_on_message(within, message),
+                Piece::Broken { id, why } => self.hand_on_loss(within, id, why),
+            };
+        }
+        is_over
+    }
+
+    fn hand_on_message(&self, within: Option<(RequestId, &str)>, message: Value) -> bool {
         let is_answer = is_answer_to(within.map(|(id, _)| id), &message);
         match within {
             Some((id, method)) if is_answer => self.deliver(id, method, message),
@@ -143,6 +154,12 @@ impl Shared {
             None => self.inbox.arrived(message, None),
         }
         is_answer
+    }
+
+    /// An answer that cannot be read is one all the same: no better one will come.
+    fn hand_on_loss(&self, within: Option<(RequestId, &str)>, lost: Option<RequestId>, why: String) -> bool {
+        self.inbox.lost(lost, Refused::new(Refused::UNREADABLE, why));
+        lost.is_some() && lost == within.map(|(id, _)| id)
     }
 
     /// Opens a stream by itself, from an event on if it is one that broke off.

@@ -195,6 +195,24 @@ async fn definitions_results_and_refusals_come_out_as_the_server_wrote_them() {
 }
 
 #[tokio::test]
+async fn a_client_that_searches_first_finds_what_servers_have_by_the_names_that_it_knows() {
+    for behind in [legacy_server(), modern_server()] {
+        let open = House::new().server("up", behind).open();
+        for mut client in [open.legacy(json!({})).await, open.modern(json!({}))] {
+            let find = json!({ "query": "select:up__echo,mcp__up__ask" });
+            let found = client.call("ToolSearch", find).await.unwrap();
+            let names: Vec<&str> = text(&found).lines().filter_map(|line| line.split(':').next()).collect();
+            assert_eq!(names, ["up__echo", "up__ask"], "{found}");
+            let nothing = client.call("ToolSearch", json!({ "query": "select:nothing" })).await.unwrap();
+            assert!(text(&nothing).contains("up (3)"), "{nothing}");
+            let shown = client.call("ToolDescribe", json!({ "names": ["up__echo"] })).await.unwrap();
+            assert!(text(&shown).contains("Says it again."), "{shown}");
+        }
+        open.door.close().await;
+    }
+}
+
+#[tokio::test]
 async fn prompts_resources_and_completions_find_their_server() {
     let open = House::new()
         .server("a", legacy_server())
@@ -269,6 +287,54 @@ async fn alone_a_server_is_shown_as_it_is() {
     assert_eq!(text(&client.call("echo", json!({ "message": "hi" })).await.unwrap()), "hi");
     assert!(client.call("Sized", json!({ "bytes": 1 })).await.is_err(), "nothing of ours");
     assert_eq!(client.ask("logging/setLevel", json!({ "level": "info" })).await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn a_resource_that_nobody_could_be_asked_about_says_what_would_allow_it_here() {
+    let open = House::new().server("a", legacy_server()).open();
+    let mut client = open.legacy(json!({})).await;
+    client.names("resources/list", "resources").await;
+    let refused = client.ask("resources/read", json!({ "uri": "test://a" })).await.unwrap_err();
+    let words = refused["message"].as_str().unwrap();
+    assert!(words.contains("`haft mcp --allow '"), "{refused}");
+    open.door.close().await;
+}
+
+/// A server that dies when it is called, and is another process then.
+fn mortal_server(subscribed: Arc<AtomicUsize>) -> Server {
+    server(move |message, out| {
+        match message["method"].as_str() {
+            Some("server/discover") => out.refuse(&message, -32601, "what is that"),
+            Some("initialize") => {
+                let said = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities(), "serverInfo": { "name": "old", "version": "1" } });
+                out.answer(&message, said);
+            }
+            Some("resources/subscribe") => {
+                subscribed.fetch_add(1, Ordering::SeqCst);
+                out.answer(&message, json!({}));
+            }
+            Some("tools/call") => return false,
+            _ => common(&message, out),
+        }
+        true
+    })
+}
+
+#[tokio::test]
+async fn a_resource_is_watched_again_when_its_server_died_and_the_client_is_told_to_look() {
+    let subscribed = Arc::new(AtomicUsize::new(0));
+    let open = House::new().server("a", mortal_server(subscribed.clone())).allow("mcp__a").open();
+    let mut client = open.legacy(json!({})).await;
+    client.names("resources/list", "resources").await;
+    client.ask("resources/subscribe", json!({ "uri": "test://a" })).await.unwrap();
+    client.call("a__echo", json!({})).await.unwrap();
+    let told = match client.heard.iter().find(|told| told["method"] == "notifications/resources/updated") {
+        Some(told) => told.clone(),
+        None => client.hear().await,
+    };
+    assert_eq!(told["params"]["uri"], "test://a", "{told}");
+    assert_eq!(subscribed.load(Ordering::SeqCst), 2);
+    open.door.close().await;
 }
 
 #[tokio::test]

@@ -132,12 +132,40 @@ async fn a_tool_that_is_denied_is_neither_listed_nor_called() {
 }
 
 #[tokio::test]
+async fn who_denies_the_search_has_it_denied_and_what_is_hidden_is_not_found() {
+    let open = large().deny("ToolSearch").deny("paint_7").open();
+    let mut client = open.legacy(json!({})).await;
+    let listed = client.names("tools/list", "tools").await;
+    assert!(!listed.contains(&"ToolSearch".to_owned()) && listed.contains(&"ToolDescribe".to_owned()));
+    let query = json!({ "query": "paint fence" });
+    for (tool, arguments) in
+        [("ToolSearch", query.clone()), ("ToolCall", json!({ "name": "ToolSearch", "arguments": query }))]
+    {
+        let refused = client.call(tool, arguments).await.unwrap();
+        let is_told = text(&refused).contains("denied by deny rule `ToolSearch`");
+        assert!(refused["isError"] == true && is_told, "{refused}");
+    }
+    let hidden = client.call("ToolDescribe", json!({ "names": ["paint_7"] })).await.unwrap();
+    assert_eq!(hidden["isError"], true, "{hidden}");
+    let open = large().deny("paint_7").open();
+    let found =
+        open.legacy(json!({})).await.call("ToolSearch", json!({ "query": "select:paint_7,paint_8" })).await;
+    let found = found.unwrap();
+    assert!(text(&found).starts_with("paint_8:") && !text(&found).contains("paint_7"), "{found}");
+}
+
+#[tokio::test]
 async fn a_large_result_is_cut_and_its_link_gives_the_whole_page_by_page() {
     let open = House::new().open();
     let mut client = open.legacy(json!({})).await;
     let result = client.call("Sized", json!({ "bytes": 300_000 })).await.unwrap();
     let link = result["content"].as_array().unwrap().last().unwrap();
     assert_eq!((&link["type"], &link["size"]), (&json!("resource_link"), &json!(300_000)));
+    let cut = &result["_meta"]["haft/meta"]["truncated"];
+    assert!(
+        cut["bytes"] == 300_000 && cut.get("path").is_none(),
+        "where it is kept is no client's business: {cut}"
+    );
     let (mut whole, mut next) = (0, Some(link["uri"].as_str().unwrap().to_owned()));
     while let Some(uri) = next {
         let read = client.ask("resources/read", json!({ "uri": uri })).await.unwrap();

@@ -99,7 +99,7 @@ fn still_runs(result: &ToolResult) -> bool {
 
 /// What the model is told that looks again and again at what still runs.
 pub(crate) const HOW_TO_WAIT: &str = "Nothing has happened since you looked before: it still runs. To wait for it, set `timeout` \
-    (and `pattern`) in TaskOutput, or do something else meanwhile.";
+    (and `pattern`) in TaskOutput, or do something else meanwhile; you are told when it ends.";
 
 /// What the model is told.
 pub(crate) fn words(tool: &str) -> String {

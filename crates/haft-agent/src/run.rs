@@ -12,6 +12,7 @@ use crate::{
     agent::sum,
     exchange::{Answered, Exchanged, last_text},
     guard::{Guard, HOW_TO_WAIT, Judged, words},
+    tasks,
 };
 
 /// So often an answer that was cut off at the most tokens is asked to go on, in a row.
@@ -68,6 +69,7 @@ impl Agent {
         self.guard = Guard::default();
         self.catch_up(on, interrupt).await;
         let mut blocks: Vec<Block> = self.preface.drain(..).map(Block::Text).collect();
+        blocks.extend(tasks::news(&self.session, on).map(Block::Text));
         blocks.extend(said.into_iter().filter_map(|said| said.context).map(Block::Text));
         blocks.extend(prompt.0.iter().cloned());
         self.prompt = prompt.0;
@@ -96,8 +98,9 @@ impl Agent {
 
     /// Gives calls that have none their results.
     async fn catch_up(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) {
-        let results = self.settle(on, interrupt).await;
-        if !results.is_empty() {
+        let mut results = self.settle(on, interrupt).await;
+        if let Some(last) = results.last_mut() {
+            last.messages.extend(tasks::news(&self.session, on));
             self.add(Message::Results(results), on).await;
         }
     }
@@ -209,6 +212,9 @@ impl Agent {
             Judged::Tell(place) | Judged::Stuck(place) => {
                 results[place].messages.push(words(&calls[place].name));
             }
+        }
+        if let Some(last) = results.last_mut() {
+            last.messages.extend(tasks::news(&self.session, on));
         }
         let hook_stops = results.iter().find_map(|result| result.stops_turn().map(str::to_owned));
         self.add(Message::Results(results), on).await;

@@ -38,6 +38,7 @@ impl Tool for TaskGet {
         let id = input.task_id.as_str();
         if let Some(task) = cx.tasks().find(id) {
             let state = task.state();
+            cx.tasks().see(id, cx.tasks().seen(id));
             let text = format!("{id} [{}] {}", how(&state), task.describe());
             return Ok(Reply::text(text).note("running", state == TaskState::Running));
         }

@@ -9,7 +9,7 @@ use crate::{
     task_get::how,
 };
 
-/// Lists the items that TaskCreate made, and the commands and sub-agents in the background, a line for each.
+/// Lists the items that TaskCreate made, and the commands, monitors and sub-agents in the background, a line for each.
 ///
 /// Use it to see what can be begun next (what waits for nothing) and what still runs. An empty list is an answer, not an error.
 /// TaskGet has the description of one.

@@ -50,11 +50,11 @@ impl Stage {
         }
     }
 
-    /// The same, with haft's own tools, of which Bash is allowed.
+    /// The same, with haft's own tools, of which Bash and Monitor are allowed.
     pub(crate) async fn with_tools(script: impl Into<Script>) -> Stage {
         let mut stage = Stage::new(script).await;
         let engine = engine(&stage.workspace).tools(haft_tools::builtin());
-        let engine = engine.rules(Rules::allowing(["Bash"], Origin::Flag)).build().unwrap();
+        let engine = engine.rules(Rules::allowing(["Bash", "Monitor"], Origin::Flag)).build().unwrap();
         stage.session = engine.session(SessionOptions::at(stage.workspace.root())).unwrap();
         stage
     }
@@ -130,6 +130,7 @@ fn words(event: &AgentEvent) -> Option<String> {
         AgentEvent::Model(StreamEvent::Call(call)) => format!("call {}", call.id),
         AgentEvent::Tool(Event::Started { call, .. }) => format!("started {call}"),
         AgentEvent::Tool(Event::Finished(result)) => format!("finished {}", result.call),
+        AgentEvent::Tool(Event::TaskEnded { id, .. }) => format!("ended {id}"),
         AgentEvent::Retrying { attempt, error, .. } => format!("again {attempt}: {}", error.message),
         AgentEvent::Compacted { before, after } => {
             assert!(after < before, "{before} {after}");

@@ -33,7 +33,7 @@ pub struct Agent {
     pub(crate) usage: Usage,
     /// What joins the next message of the person: words of hooks, and what they should know of the last run.
     pub(crate) preface: Vec<String>,
-    /// What the person last asked for.
+    /// What the person asked for and has no answer to yet.
     pub(crate) prompt: Vec<Block>,
     /// Calls of the last message that have no results in the conversation, by the engine's ids.
     pub(crate) open: Vec<CallId>,
@@ -86,10 +86,7 @@ impl AgentBuilder {
     pub fn build(self) -> Agent {
         let AgentBuilder { session, model, options, past, transcript } = self;
         let mut history = History::new(options.dialect);
-        let prompt = past.messages.iter().rev().find_map(|message| match message {
-            Message::User(blocks) => Some(blocks.clone()),
-            _ => None,
-        });
+        let prompt = open_prompt(&past.messages);
         history.extend(past.messages);
         Agent {
             session,
@@ -104,7 +101,7 @@ impl AgentBuilder {
             shortest: 0,
             usage: Usage::default(),
             preface: Vec::new(),
-            prompt: prompt.unwrap_or_default(),
+            prompt,
             open: past.open,
             hidden: past.hidden,
             rest: None,
@@ -243,6 +240,20 @@ impl Agent {
         let why = kept.err().filter(|_| !std::mem::replace(&mut self.is_unkept, true))?;
         Some(format!("what is said is not kept, and cannot be resumed: {why}"))
     }
+}
+
+/// What the person asked last, if the model has not answered it: it answers by a message without calls.
+fn open_prompt(messages: &[Message]) -> Vec<Block> {
+    if let Some(Message::Assistant(said)) = messages.last()
+        && said.calls().next().is_none()
+    {
+        return Vec::new();
+    }
+    let asked = messages.iter().rev().find_map(|message| match message {
+        Message::User(blocks) => Some(blocks.clone()),
+        _ => None,
+    });
+    asked.unwrap_or_default()
 }
 
 impl fmt::Debug for Agent {

@@ -1,7 +1,7 @@
 //! How full the model's window is.
 //!
-//! The API says how many tokens a request had. What joined the conversation since is estimated from its bytes, by the
-//! ratio that the API's own figures show.
+//! The API says how many tokens a request had. What joined the conversation since is estimated from its weight (bytes of
+//! text, and a fixed share for each picture), by the ratio that the API's own figures show.
 
 use haft_model::{History, Usage};
 
@@ -39,7 +39,7 @@ impl Default for Gauge {
 }
 
 impl Gauge {
-    /// The API has counted a request of so many bytes, and its answer.
+    /// The API has counted a request of this weight, and its answer.
     pub(crate) fn count(&mut self, request_bytes: usize, usage: Usage) {
         if usage.input == 0 {
             return;
@@ -59,7 +59,7 @@ impl Gauge {
 
     /// About so many tokens a request would have.
     pub(crate) fn used(&self, history: &History) -> u64 {
-        let bytes = history.bytes();
+        let bytes = history.weight();
         match self.counted {
             Some((tokens, then)) if bytes >= then => tokens + self.tokens(bytes - then),
             _ => self.tokens(bytes),
@@ -68,6 +68,11 @@ impl Gauge {
 
     pub(crate) fn tokens(&self, bytes: usize) -> u64 {
         (bytes as f64 / self.bytes_per_token) as u64 // saturates
+    }
+
+    /// About so many bytes of text are so many tokens.
+    pub(crate) fn bytes(&self, tokens: u64) -> usize {
+        (tokens as f64 * self.bytes_per_token) as usize // saturates
     }
 }
 
@@ -81,7 +86,7 @@ mod tests {
     fn history(bytes: usize) -> History {
         let mut history = History::new(Dialect::OpenAi);
         history.push(Message::user("x"));
-        let around = history.bytes() - 1;
+        let around = history.weight() - 1;
         history.replace(0, Message::user("x".repeat(bytes - around)));
         history
     }

@@ -56,7 +56,7 @@ impl Agent {
             let _ = rest.await;
         }
         let request = self.history.request(&self.request_options());
-        let size = self.history.bytes();
+        let weight = self.history.weight();
         let asked = tokio::select! {
             biased;
             () = interrupt.triggered() => return Exchanged::Interrupted { text: String::new() },
@@ -73,7 +73,7 @@ impl Agent {
             Ended::Done(response) => {
                 // Read to its end beside everything else: some servers take their time.
                 self.rest = Some(tokio::spawn(async move { while stream.next().await.is_some() {} }));
-                self.gauge.count(size, response.usage);
+                self.gauge.count(weight, response.usage);
                 self.complete(answer, *response, on).await
             }
             Ended::Failed(error) => {

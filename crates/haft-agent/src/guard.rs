@@ -1,7 +1,7 @@
 //! A model that goes round in circles: the same calls with the same results, and nothing new between them.
 //!
 //! Looking at something again after a change is work, not a circle. So what was seen before counts only as long as nothing
-//! new is seen.
+//! new is seen. Nor is it a circle to look again and again at what still runs: the model is told how to wait, and goes on.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::RandomState},
@@ -23,6 +23,8 @@ pub(crate) enum Judged {
     Fine,
     /// The call at this place was made for the third time: the model should know.
     Tell(usize),
+    /// The same, and what it looks at still runs: it should know how to wait.
+    Waits(usize),
     /// It was told, and went on: this call.
     Stuck(usize),
 }
@@ -34,6 +36,8 @@ pub(crate) struct Guard {
     /// How often each was seen since something new was.
     counts: HashMap<u64, u32>,
     was_told: bool,
+    /// Whether something was looked at that still runs, since something new was seen.
+    waits: bool,
 }
 
 impl Guard {
@@ -46,8 +50,9 @@ impl Guard {
         let is_new = keys.iter().fold(false, |is_new, key| self.seen.insert(*key) | is_new);
         if is_new {
             self.counts.clear();
-            self.was_told = false;
+            (self.was_told, self.waits) = (false, false);
         }
+        self.waits |= turn.iter().any(|(_, result)| still_runs(result));
         let mut worst = (0, 0);
         let mut counted = HashSet::new();
         for (place, key) in keys.into_iter().enumerate() {
@@ -61,6 +66,9 @@ impl Guard {
         let (most, place) = worst;
         if most < TOLD_AT {
             return Judged::Fine;
+        }
+        if self.waits {
+            return if most % TOLD_AT == 0 { Judged::Waits(place) } else { Judged::Fine };
         }
         if std::mem::replace(&mut self.was_told, true) { Judged::Stuck(place) } else { Judged::Tell(place) }
     }
@@ -82,6 +90,16 @@ impl Guard {
         hasher.finish()
     }
 }
+
+/// Whether a call looked at something in the background that has not ended: the tools for tasks note it.
+fn still_runs(result: &ToolResult) -> bool {
+    let running = result.meta.notes.get("running");
+    running.is_some_and(|running| running.as_bool().unwrap_or(running.as_u64() > Some(0)))
+}
+
+/// What the model is told that looks again and again at what still runs.
+pub(crate) const HOW_TO_WAIT: &str = "Nothing has happened since you looked before: it still runs. To wait for it, set `timeout` \
+    (and `pattern`) in TaskOutput, or do something else meanwhile; you are told when it ends.";
 
 /// What the model is told.
 pub(crate) fn words(tool: &str) -> String {
@@ -125,7 +143,9 @@ mod tests {
                     .split_whitespace()
                     .map(|word| {
                         let (input, text) = word.split_once('=').unwrap();
-                        (Call::new("1", "T", json!(input)), result(text))
+                        let mut result = result(text);
+                        result.meta.notes.insert("running".to_owned(), json!(text == "runs"));
+                        (Call::new("1", "T", json!(input)), result)
                     })
                     .collect();
                 guard.judge(&calls.iter().map(|(call, result)| (call, result)).collect::<Vec<_>>())
@@ -134,7 +154,7 @@ mod tests {
         assert_eq!(judged, expected);
     }
 
-    use Judged::{Fine, Stuck, Tell};
+    use Judged::{Fine, Stuck, Tell, Waits};
 
     #[test]
     fn the_third_time_is_told_and_the_fourth_is_the_end() {
@@ -159,5 +179,13 @@ mod tests {
     #[test]
     fn the_same_call_twice_in_a_message_is_one() {
         check("a=1 a=1 a=1 a=1", &[Fine]);
+    }
+
+    #[test]
+    fn waiting_for_what_runs_is_told_and_never_the_end() {
+        let told = [Fine, Fine, Waits(0), Fine, Fine, Waits(0), Fine];
+        check(&["t=runs"; 7].join("\n"), &told);
+        check(&["t=runs log=same"; 7].join("\n"), &[Fine, Fine, Waits(1), Fine, Fine, Waits(1), Fine]);
+        check("t=runs\nt=done\nt=done\nt=done\nt=done", &[Fine, Fine, Fine, Tell(0), Stuck(0)]);
     }
 }

@@ -17,6 +17,7 @@ mod partial; //    an answer that broke off
 mod ids; //        calls, told apart
 mod retry; //      asking again
 mod guard; //      a model that goes round in circles
+mod tasks; //      what has become of work in the background
 mod compact; //    a conversation that becomes too long
 mod context; //    how full the window is
 mod system; //     what the model is told first

@@ -11,7 +11,8 @@ use crate::{
     Agent, AgentEvent, End, OnEvent, Outcome, Prompt,
     agent::sum,
     exchange::{Answered, Exchanged, last_text},
-    guard::{Judged, words},
+    guard::{Guard, HOW_TO_WAIT, Judged, words},
+    tasks,
 };
 
 /// So often an answer that was cut off at the most tokens is asked to go on, in a row.
@@ -64,13 +65,15 @@ impl Agent {
         if let Some(reason) = refusal(&said) {
             return Run::default().end(End::Stopped(reason));
         }
-        if let Some(ended) = self.catch_up(on, interrupt).await {
-            return ended;
-        }
+        // What somebody asks for again is no circle of the model's.
+        self.guard = Guard::default();
+        self.catch_up(on, interrupt).await;
         let mut blocks: Vec<Block> = self.preface.drain(..).map(Block::Text).collect();
+        blocks.extend(tasks::news(&self.session, on).map(Block::Text));
         blocks.extend(said.into_iter().filter_map(|said| said.context).map(Block::Text));
         blocks.extend(prompt.0.iter().cloned());
         self.prompt = prompt.0;
+        // Also where somebody has stopped it by now: what was typed is not lost.
         self.add(Message::User(blocks), on).await;
         self.go(on, interrupt).await
     }
@@ -79,8 +82,10 @@ impl Agent {
     /// with what was said.
     pub async fn resume(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Outcome {
         self.session.set_request(&Prompt(self.prompt.clone()).text());
-        if let Some(ended) = self.catch_up(on, interrupt).await {
-            return ended;
+        self.guard = Guard::default();
+        self.catch_up(on, interrupt).await;
+        if interrupt.is_triggered() {
+            return Run::default().end(End::Interrupted);
         }
         match self.history.messages().last() {
             Some(Message::User(_) | Message::Results(_)) => self.go(on, interrupt).await,
@@ -92,12 +97,12 @@ impl Agent {
     }
 
     /// Gives calls that have none their results.
-    async fn catch_up(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Option<Outcome> {
-        let results = self.settle(on, interrupt).await;
-        if !results.is_empty() {
+    async fn catch_up(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) {
+        let mut results = self.settle(on, interrupt).await;
+        if let Some(last) = results.last_mut() {
+            last.messages.extend(tasks::news(&self.session, on));
             self.add(Message::Results(results), on).await;
         }
-        interrupt.is_triggered().then(|| Run::default().end(End::Interrupted))
     }
 
     async fn add(&mut self, message: Message, on: OnEvent<'_>) {
@@ -160,7 +165,7 @@ impl Agent {
     ) -> Option<End> {
         if matches!(error.kind, ErrorKind::ContextWindow | ErrorKind::TooLarge) && !run.squeezed {
             run.squeezed = true;
-            return match self.squeeze(on, interrupt).await {
+            return match self.squeeze(error.kind, on, interrupt).await {
                 Ok(()) => None,
                 Err(_) if interrupt.is_triggered() => None,
                 Err(_) => Some(End::Failed(error)),
@@ -201,8 +206,15 @@ impl Agent {
         }
         (run.continued, run.paused) = (0, 0);
         let judged = self.guard.judge(&calls.iter().zip(&results).collect::<Vec<_>>());
-        if let Judged::Tell(place) | Judged::Stuck(place) = judged {
-            results[place].messages.push(words(&calls[place].name));
+        match judged {
+            Judged::Fine => {}
+            Judged::Waits(place) => results[place].messages.push(HOW_TO_WAIT.to_owned()),
+            Judged::Tell(place) | Judged::Stuck(place) => {
+                results[place].messages.push(words(&calls[place].name));
+            }
+        }
+        if let Some(last) = results.last_mut() {
+            last.messages.extend(tasks::news(&self.session, on));
         }
         let hook_stops = results.iter().find_map(|result| result.stops_turn().map(str::to_owned));
         self.add(Message::Results(results), on).await;
@@ -237,7 +249,7 @@ impl Agent {
             }
             Stop::ContextWindow if !run.squeezed => {
                 run.squeezed = true;
-                if self.squeeze(on, interrupt).await.is_err() {
+                if self.squeeze(ErrorKind::ContextWindow, on, interrupt).await.is_err() {
                     return Some(End::TokenLimit);
                 }
                 self.add(Message::user(GO_ON), on).await;
@@ -252,7 +264,10 @@ impl Agent {
             return Some(End::Stopped(why));
         }
         match refusal(&said) {
-            None => Some(End::Answered),
+            None => {
+                self.prompt.clear();
+                Some(End::Answered)
+            }
             Some(reason) if run.kept_going >= MOST_AGAIN => Some(End::Stopped(reason)),
             Some(reason) => {
                 run.kept_going += 1;

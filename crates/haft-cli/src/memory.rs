@@ -1,10 +1,15 @@
 //! What a session that was named by `--session` knows from one run to the next: a file in the state directory.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
-use haft_engine::session::Memory;
+use haft_engine::{Session, session::Memory};
+use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::{exit::usage, kept, place};
+use crate::{exit::usage, kept, place, setup::Setup};
 
 fn file(id: &str) -> anyhow::Result<PathBuf> {
     // The id was checked when the options were read: letters, digits, `-` and `_`.
@@ -29,4 +34,60 @@ pub(crate) fn remember(id: &str, memory: &Memory) -> anyhow::Result<()> {
     let file = file(id)?;
     let write = || kept::replace(&file, &serde_json::to_vec(memory)?);
     write().map_err(|err| anyhow::anyhow!("the session cannot be kept in {}: {err}", file.display()))
+}
+
+/// What a session knows is kept so often while it runs.
+const KEEP_EVERY: Duration = Duration::from_secs(2);
+
+/// Keeps what a session knows while it runs: after a crash, what was read need not be read again.
+pub(crate) struct Keeper {
+    session: Session,
+    keeps: bool,
+    kept: Instant,
+    /// What is being kept right now: two at once would be in each other's way.
+    keeping: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    pub(crate) fn new(setup: &Setup, session: &Session) -> Keeper {
+        Keeper {
+            session: session.clone(),
+            // Another machine's is kept in the end alone.
+            keeps: setup.store().is_some_and(|store| !store.is_far()),
+            kept: Instant::now(),
+            keeping: None,
+        }
+    }
+
+    /// Keeps it if it is time.
+    pub(crate) fn keep_now_and_then(&mut self) {
+        let is_at_it = self.keeping.as_ref().is_some_and(|keeping| !keeping.is_finished());
+        if !is_at_it && self.kept.elapsed() >= KEEP_EVERY {
+            self.keep();
+        }
+    }
+
+    /// Keeps it, since nothing may happen for long.
+    pub(crate) fn keep(&mut self) {
+        if !self.keeps {
+            return;
+        }
+        self.kept = Instant::now();
+        let (id, memory, before) =
+            (self.session.id().to_string(), self.session.memory(), self.keeping.take());
+        self.keeping = Some(tokio::spawn(async move {
+            if let Some(before) = before {
+                let _ = before.await;
+            }
+            // It is kept in the end in any case, and there is told what is wrong.
+            let _ = spawn_blocking(move || drop(remember(&id, &memory))).await;
+        }));
+    }
+
+    /// Waits for what is being kept.
+    pub(crate) async fn settle(&mut self) {
+        if let Some(keeping) = self.keeping.take() {
+            let _ = keeping.await;
+        }
+    }
 }

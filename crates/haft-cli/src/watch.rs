@@ -148,6 +148,8 @@ impl Teller {
             Event::TaskStarted { id, description } => {
                 self.talk.detail(|| plain(format!("{id}  goes on: {description}")));
             }
+            // Only an agent tells of it, with a notice.
+            Event::TaskEnded { .. } => {}
             Event::Finished(result) => self.talk.detail(|| {
                 let outcome = match &result.fault {
                     Some(fault) => format!("{:?}", fault.kind),

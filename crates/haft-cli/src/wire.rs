@@ -84,6 +84,9 @@ pub(crate) fn event(event: &Event) -> Value {
         Event::TaskStarted { id, description } => {
             json!({ "type": "task_started", "task": id, "description": description })
         }
+        Event::TaskEnded { id, description, state } => {
+            json!({ "type": "task_ended", "task": id, "description": description, "state": state })
+        }
         Event::Finished(finished) => {
             json!({ "type": "finished", "call": finished.call, "result": result(finished) })
         }

@@ -301,7 +301,7 @@ impl TurnObserver for TurnSpans {
                 self.lock().span.add_event(words::TASK, vec![id]);
             }
             Event::Finished(result) => self.finished(result),
-            Event::Progress { .. } => {}
+            Event::Progress { .. } | Event::TaskEnded { .. } => {}
         }
     }
 

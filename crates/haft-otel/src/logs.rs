@@ -73,7 +73,7 @@ impl TurnObserver for TurnLog {
                 debug!(target: "haft::call", session, task = words::name(id), "goes on");
             }
             Event::Finished(result) => finished(session, result),
-            Event::Progress { .. } => {}
+            Event::Progress { .. } | Event::TaskEnded { .. } => {}
         }
     }
 

@@ -20,6 +20,12 @@ pub trait Task: Send + Sync {
     /// What it has said from a place on. Zero is the beginning.
     fn since(&self, from: u64) -> TaskNews;
 
+    /// What of that, from a place on, whoever began it should hear of without asking: the lines that a monitor watches
+    /// for. Most tasks have nothing of the kind.
+    fn notable(&self, from: u64) -> TaskNews {
+        TaskNews { next: from, ..TaskNews::default() }
+    }
+
     /// Something happens after this is called: it says something, or it ends. May also return for nothing.
     fn changed(&self) -> BoxFuture<'static, ()>;
 

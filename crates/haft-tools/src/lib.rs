@@ -12,6 +12,7 @@ mod git; //          Git: looks into a repository
 mod glob; //         Glob: the files whose paths fit a pattern
 mod grep; //         Grep: the lines of files that match a pattern
 mod list; //         List: what is in a directory
+mod monitor; //      Monitor: tells of lines that a command prints
 mod notebook_edit; // NotebookEdit: replaces, inserts or deletes a cell
 mod plan; //         EnterPlanMode, ExitPlanMode, VerifyPlan: look first, agree, and compare
 mod repl; //         Repl: runs code in an interpreter that stays
@@ -109,6 +110,7 @@ pub fn builtin_with(options: Options) -> Vec<SharedTool> {
         glob::Glob.into_tool(),
         grep::Grep.into_tool(),
         list::List.into_tool(),
+        monitor::Monitor { bash: bash::Bash { options: options.bash } }.into_tool(),
         notebook_edit::NotebookEdit.into_tool(),
         read::Read { data_reminder: options.data_reminder }.into_tool(),
         repl::Repl::new(options.repl).into_tool(),

@@ -37,7 +37,10 @@ impl Tool for TaskGet {
     async fn call(&self, input: TaskGetInput, cx: &Cx) -> Result<Reply, Fault> {
         let id = input.task_id.as_str();
         if let Some(task) = cx.tasks().find(id) {
-            return Ok(Reply::text(format!("{id} [{}] {}", how(&task.state()), task.describe())));
+            let state = task.state();
+            cx.tasks().see(id, cx.tasks().seen(id));
+            let text = format!("{id} [{}] {}", how(&state), task.describe());
+            return Ok(Reply::text(text).note("running", state == TaskState::Running));
         }
         let items = Items::of(cx);
         let item = items.get(id).ok_or_else(|| items.unknown(id))?;

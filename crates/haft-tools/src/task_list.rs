@@ -9,7 +9,7 @@ use crate::{
     task_get::how,
 };
 
-/// Lists the items that TaskCreate made, and the commands and sub-agents in the background, a line for each.
+/// Lists the items that TaskCreate made, and the commands, monitors and sub-agents in the background, a line for each.
 ///
 /// Use it to see what can be begun next (what waits for nothing) and what still runs. An empty list is an answer, not an error.
 /// TaskGet has the description of one.
@@ -119,8 +119,11 @@ mod tests {
         let begun =
             session.call(Call::new("1", "Bash", json!({ "command": "sleep 30", "background": true }))).await;
         assert!(!begun.is_error(), "{}", begun.text());
+        session.call(Call::new("2a", "TaskCreate", json!({ "subject": "Wait" }))).await;
         let list = session.call(Call::new("2", "TaskList", json!({}))).await;
-        assert_eq!(list.text(), "task-1 [running] sleep 30");
+        assert_eq!(list.text(), "item-1 [pending] Wait\ntask-1 [running] sleep 30");
+        let no = session.call(Call::new("2b", "TaskStop", json!({ "task_id": "item-1" }))).await;
+        assert!(no.text().contains("take it off the list with TaskUpdate"), "{}", no.text());
         let no =
             session.call(Call::new("3", "TaskUpdate", json!({ "task_id": "task-1", "delete": true }))).await;
         assert!(no.text().contains("end it with TaskStop"), "{}", no.text());

@@ -12,7 +12,7 @@ use crate::shown::count;
 
 /// Tells what a task in the background has printed since you last looked, and whether it still runs.
 ///
-/// Use it after Bash or Delegate with `background`. It answers at once, unless you say what to wait for: with `pattern` until a line of
+/// Use it after Monitor, or Bash or Delegate with `background`. It answers at once, unless you say what to wait for: with `pattern` until a line of
 /// new output matches ("listening on"), with `timeout` alone until the task ends; in both cases no longer than `timeout`.
 /// Waiting in vain is an answer, not an error. It fails if there is no such task.
 #[derive(Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ impl Tool for TaskOutput {
         .timeout(Duration::from_secs(LONGEST.as_secs() + 30));
 
     fn validate(&self, input: &TaskOutputInput) -> Result<(), Fault> {
-        compile(input).map(drop)
+        compile(input.pattern.as_deref()).map(drop)
     }
 
     fn effects(&self, _: &TaskOutputInput) -> Effects {
@@ -62,7 +62,7 @@ impl Tool for TaskOutput {
     async fn call(&self, input: TaskOutputInput, cx: &Cx) -> Result<Reply, Fault> {
         let tasks = cx.tasks();
         let task = find(&*tasks, &input.task_id)?;
-        let pattern = compile(&input)?;
+        let pattern = compile(input.pattern.as_deref())?;
         let from = tasks.seen(&input.task_id);
         let waited = wait(&*task, pattern.as_ref(), from, limit(&input));
         let found = tokio::select! {
@@ -88,8 +88,9 @@ pub(crate) fn find(tasks: &dyn Tasks, id: &str) -> Result<Arc<dyn Task>, Fault> 
     })
 }
 
-fn compile(input: &TaskOutputInput) -> Result<Option<RegexMatcher>, Fault> {
-    let Some(pattern) = &input.pattern else { return Ok(None) };
+/// The pattern that output is held against, line by line.
+pub(crate) fn compile(pattern: Option<&str>) -> Result<Option<RegexMatcher>, Fault> {
+    let Some(pattern) = pattern else { return Ok(None) };
     let built = RegexMatcherBuilder::new().multi_line(true).size_limit(MOST_BYTES).build(pattern);
     built.map(Some).map_err(|err| {
         let said = err.to_string();
@@ -124,7 +125,7 @@ async fn wait(task: &dyn Task, pattern: Option<&RegexMatcher>, from: u64, limit:
 
 const BREATH: Duration = Duration::from_millis(20);
 
-fn matches(pattern: &RegexMatcher, text: &str) -> bool {
+pub(crate) fn matches(pattern: &RegexMatcher, text: &str) -> bool {
     // A pattern that cannot be matched does not match; matching in memory does not fail otherwise.
     pattern.is_match(text.as_bytes()).unwrap_or(false)
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use haft_tool::{Cx, Effects, Fault, Reply, Spec, TaskState, Tool};
+use haft_tool::{Access, Cx, Effects, Fault, Reply, Spec, TaskState, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::task_output::find;
+use crate::{items::Items, task_output::find};
 
 /// Ends a task that runs in the background, with all that it started, and tells what it printed last.
 ///
@@ -32,7 +32,7 @@ impl Tool for TaskStop {
         .search_hint("end kill stop a background task process server");
 
     fn effects(&self, _: &TaskStopInput) -> Effects {
-        Effects::changes("tasks")
+        Effects::changes("tasks").and_state("items", Access::Read)
     }
 
     fn describe(&self, input: &TaskStopInput) -> String {
@@ -41,8 +41,15 @@ impl Tool for TaskStop {
 
     async fn call(&self, input: TaskStopInput, cx: &Cx) -> Result<Reply, Fault> {
         let tasks = cx.tasks();
+        if tasks.find(&input.task_id).is_none() && Items::of(cx).get(&input.task_id).is_some() {
+            return Err(Fault::rejected(format!(
+                "{} is an item and does not run: change it or take it off the list with TaskUpdate",
+                input.task_id
+            )));
+        }
         let task = find(&*tasks, &input.task_id)?;
         if let TaskState::Done(how) | TaskState::Failed(how) = task.state() {
+            tasks.see(&input.task_id, tasks.seen(&input.task_id));
             return Ok(Reply::text(format!("{} had ended already: {how}", input.task_id)));
         }
         task.stop();

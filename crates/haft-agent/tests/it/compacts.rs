@@ -93,3 +93,61 @@ async fn a_person_can_have_it_made_shorter() {
     assert_eq!(agent.history().messages().len(), 1);
     assert_eq!(stage.run(&mut agent, "And?").await.end, End::Answered);
 }
+
+#[tokio::test]
+async fn a_picture_takes_what_a_picture_takes_and_is_seen() {
+    let script = [
+        Turn::new().call("Picture", json!({ "bytes": 1_300_000 })).usage(Usage::default()),
+        Turn::new().text("A cat."),
+    ];
+    let mut stage = Stage::new(script).await;
+    stage.options.window = 100_000;
+    let mut agent = stage.agent();
+    assert_eq!(stage.run(&mut agent, "What is in it?").await.text, "A cat.");
+    assert!(!stage.told().contains(&"compacted".to_owned()));
+    assert!(stage.requests()[1].text.len() > 1_300_000);
+    assert!(agent.context().used < 20_000, "{:?}", agent.context());
+}
+
+#[tokio::test]
+async fn one_large_result_in_a_small_window_is_shown_in_part_and_nothing_else_is_lost() {
+    let mut stage = Stage::new(reader(1, 60_000)).await;
+    stage.options.window = 16_000;
+    let mut agent = stage.agent();
+    assert_eq!(stage.run(&mut agent, "Count the legs").await.end, End::Answered);
+    let requests = stage.requests();
+    assert_eq!(requests.len(), 2, "no summary is needed");
+    let last = &requests[1].text;
+    for words in ["Count the legs", "0123456789abcdef", "left out", "was put away to make room. It is in "] {
+        assert!(last.contains(words), "{words} is not in {last}");
+    }
+    assert!(last.len() < 16_000 * 4);
+}
+
+#[tokio::test]
+async fn whoever_writes_the_summary_knows_what_the_person_asked() {
+    let mut stage = Stage::new(reader(80, 500)).await;
+    stage.options.window = 7_000;
+    let mut agent = stage.agent();
+    assert_eq!(stage.run(&mut agent, "Count the legs").await.end, End::Answered);
+    for request in stage.requests().iter().filter(|request| request.text.contains("goes on from a summary")) {
+        assert!(request.text.contains("Count the legs"), "{}", request.text);
+    }
+}
+
+#[tokio::test]
+async fn what_was_answered_is_not_asked_again_after_a_summary() {
+    let stage = Stage::speaking(haft_model::Dialect::OpenAi, reader(3, 2_000)).await;
+    let mut agent = stage.agent();
+    stage.run(&mut agent, "Count the legs").await;
+    let interrupt = haft_engine::turn::Interrupt::default();
+    agent.compact("", &mut |_| {}, &interrupt).await.unwrap();
+    assert_eq!(stage.run(&mut agent, "And the arms?").await.end, End::Answered);
+    let request = stage.requests().pop().unwrap();
+    assert!(!request.text.contains("Count the legs"), "{}", request.text);
+    let roles: Vec<_> = request.body["messages"].as_array().unwrap().iter().map(|one| &one["role"]).collect();
+    assert_eq!(roles, ["system", "user"]);
+    for words in ["SUMMARY", "And the arms?"] {
+        assert!(request.text.contains(words), "{words} is not in {}", request.text);
+    }
+}

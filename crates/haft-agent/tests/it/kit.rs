@@ -10,6 +10,9 @@ use haft_engine::{
 };
 use haft_model::{Client, Dialect, Endpoint, StreamEvent};
 use haft_testkit::{ModelServer, Probe, Recorded, Script, Workspace, engine, sized, sleeping};
+use haft_tool::{Block, Effects, Fault, Reply, SharedTool, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 pub(crate) struct Stage {
     pub(crate) workspace: Workspace,
@@ -28,8 +31,9 @@ impl Stage {
 
     pub(crate) async fn speaking(dialect: Dialect, script: impl Into<Script>) -> Stage {
         let (workspace, probe) = (Workspace::new(""), Probe::default());
-        let engine = engine(&workspace).tools([sleeping(&probe), sized()]);
-        let engine = engine.rules(Rules::allowing(["Sleep", "Sized", "Edit"], Origin::Flag)).build().unwrap();
+        let engine = engine(&workspace).tools([sleeping(&probe), sized(), picture()]);
+        let allowed = ["Sleep", "Sized", "Picture", "Edit"];
+        let engine = engine.rules(Rules::allowing(allowed, Origin::Flag)).build().unwrap();
         let session = engine.session(SessionOptions::at(workspace.root())).unwrap();
         let quick = std::time::Duration::from_millis(1);
         let options = AgentOptions {
@@ -44,6 +48,15 @@ impl Stage {
             options,
             told: Arc::default(),
         }
+    }
+
+    /// The same, with haft's own tools, of which Bash and Monitor are allowed.
+    pub(crate) async fn with_tools(script: impl Into<Script>) -> Stage {
+        let mut stage = Stage::new(script).await;
+        let engine = engine(&stage.workspace).tools(haft_tools::builtin());
+        let engine = engine.rules(Rules::allowing(["Bash", "Monitor"], Origin::Flag)).build().unwrap();
+        stage.session = engine.session(SessionOptions::at(stage.workspace.root())).unwrap();
+        stage
     }
 
     pub(crate) fn builder(&self) -> AgentBuilder {
@@ -93,6 +106,23 @@ impl Stage {
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct PictureInput {
+    /// How many bytes its file has.
+    bytes: usize,
+}
+
+/// `Picture`: replies with a picture.
+fn picture() -> SharedTool {
+    tool("Picture")
+        .prompt("Replies with a picture. Use it in tests only; it never fails.")
+        .effects(|_: &PictureInput| Effects::none())
+        .call(|input: PictureInput, _| async move {
+            let block = Block::Image { media_type: "image/png".to_owned(), data: vec![7; input.bytes] };
+            Ok::<_, Fault>(Reply::default().with_block(block))
+        })
+}
+
 fn words(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::Asking { turn } => format!("asking {turn}"),
@@ -100,6 +130,7 @@ fn words(event: &AgentEvent) -> Option<String> {
         AgentEvent::Model(StreamEvent::Call(call)) => format!("call {}", call.id),
         AgentEvent::Tool(Event::Started { call, .. }) => format!("started {call}"),
         AgentEvent::Tool(Event::Finished(result)) => format!("finished {}", result.call),
+        AgentEvent::Tool(Event::TaskEnded { id, .. }) => format!("ended {id}"),
         AgentEvent::Retrying { attempt, error, .. } => format!("again {attempt}: {}", error.message),
         AgentEvent::Compacted { before, after } => {
             assert!(after < before, "{before} {after}");

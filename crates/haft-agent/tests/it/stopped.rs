@@ -90,3 +90,59 @@ async fn a_model_in_a_circle_is_told_and_then_stopped() {
     assert_eq!(told, [false, false, false, true]);
     assert!(matches!(agent.history().messages().last(), Some(haft_model::Message::Results(_))));
 }
+
+#[tokio::test]
+async fn what_a_person_asks_for_again_is_no_circle() {
+    let mut asked = 0;
+    let script = Script::new(move |_| {
+        asked += 1;
+        match asked % 2 {
+            1 => Turn::new().call("Sized", json!({ "bytes": 7 })),
+            _ => Turn::new().text("Seven."),
+        }
+    });
+    let stage = Stage::new(script).await;
+    let mut agent = stage.agent();
+    for _ in 0..6 {
+        let outcome = stage.run(&mut agent, "Look").await;
+        assert_eq!((outcome.end, outcome.turns), (End::Answered, 2));
+    }
+    assert!(!stage.requests().iter().any(|request| request.text.contains("three times")));
+}
+
+#[tokio::test]
+async fn looking_at_what_still_runs_does_not_end_the_run() {
+    let mut asked = 0;
+    let stage = Stage::with_tools(Script::new(move |_| {
+        asked += 1;
+        match asked {
+            1 => Turn::new().call("Bash", json!({ "command": "sleep 30", "background": true })),
+            2..=8 => Turn::new().call("TaskOutput", json!({ "task_id": "task-1" })),
+            _ => Turn::new().text("It takes long."),
+        }
+    }))
+    .await;
+    let outcome = stage.run(&mut stage.agent(), "Wait").await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "It takes long."));
+    assert!(stage.requests().pop().unwrap().text.contains("To wait for it, set `timeout`"));
+    stage.session.end().await;
+}
+
+#[tokio::test]
+async fn what_was_typed_is_kept_when_old_calls_are_stopped() {
+    let call = haft_engine::Call::new("a", "Sleep", json!({ "ms": 60_000 }));
+    let said = haft_model::Assistant { parts: vec![haft_model::Part::new(haft_model::Said::Call(call))] };
+    let messages = vec![haft_model::Message::user("Go"), haft_model::Message::Assistant(said)];
+    let open = vec![haft_tool::CallId::from("a")];
+    let past = haft_agent::Past { messages, calls: open.clone(), open, hidden: Vec::new() };
+    let stage = Stage::new(["Fine."]).await;
+    let mut agent = stage.agent_after(past);
+    let stop = |words: &str, interrupt: &haft_engine::turn::Interrupt| {
+        if words.starts_with("started") {
+            interrupt.trigger();
+        }
+    };
+    assert_eq!(stage.run_with(&mut agent, "Never mind the legs", stop).await.end, End::Interrupted);
+    assert_eq!(stage.run(&mut agent, "And now?").await.text, "Fine.");
+    assert!(stage.requests()[0].text.contains("Never mind the legs"));
+}

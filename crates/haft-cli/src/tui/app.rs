@@ -36,7 +36,7 @@ use super::{
     terminal::{Guard, Painter},
     transcript::{Happened, Tone},
 };
-use crate::{model::Choice, out, place, setup::Setup};
+use crate::{memory::Keeper, model::Choice, out, place, setup::Setup};
 
 /// As often as this the screen is drawn, at most.
 const FRAME: Duration = Duration::from_millis(33);
@@ -60,6 +60,7 @@ pub(super) struct Ui<'a> {
     signals: Signals,
     views: Views,
     kept: Option<Kept>,
+    keeper: Keeper,
     inline: Inline,
     height: usize,
     painter: Painter,
@@ -133,6 +134,7 @@ impl<'a> Ui<'a> {
         Ok(Ui {
             setup,
             views: Views::new(&session),
+            keeper: Keeper::new(setup, &session),
             session,
             screen: Screen::new(history, columns),
             desk,
@@ -378,6 +380,7 @@ impl<'a> Ui<'a> {
 
     /// The last frame: everything that was said, and nothing that is typed.
     pub(super) async fn finish(&mut self) {
+        self.keeper.settle().await;
         self.happened(Happened::Over);
         self.screen.dialogs.clear();
         self.painter.settled().await;
@@ -433,6 +436,7 @@ impl<'a> Ui<'a> {
             AgentEvent::Usage { total, context, .. } => {
                 self.screen.status.used = (total.input, total.output);
                 self.screen.status.context = Some((context.used, context.window));
+                self.keeper.keep_now_and_then();
             }
             _ => {}
         }
@@ -450,6 +454,7 @@ impl<'a> Ui<'a> {
 
     /// How a turn ended.
     fn ended(&mut self, outcome: &Outcome) {
+        self.keeper.keep();
         self.happened(Happened::Over);
         if let Some((tone, words)) = end_words(outcome) {
             self.note(tone, words);

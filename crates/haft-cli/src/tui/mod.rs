@@ -54,6 +54,7 @@ use crate::{
     conversation::{self, Which},
     exit::{Exit, usage},
     hooks,
+    memory::Keeper,
     model::{Choice, ModelArgs},
     out,
     setup::Setup,
@@ -121,7 +122,12 @@ async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) ->
             ui.finish().await;
             Ok(if ui.is_sent_away { Exit::Interrupted } else { Exit::Done })
         }
-        Front::Lines => plain::converse(setup, choice, &mut agent).await.map(|()| Exit::Done),
+        Front::Lines => {
+            let mut keeper = Keeper::new(setup, &session);
+            let spoken = plain::converse(setup, choice, &mut agent, &mut keeper).await;
+            keeper.settle().await;
+            spoken.map(|()| Exit::Done)
+        }
     };
     hooks::end(&session, setup.talk).await;
     session.end().await;

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     commands::explain,
     draw::{self, plain, plain_line},
+    memory::Keeper,
     model::Choice,
     out,
     setup::Setup,
@@ -29,9 +30,14 @@ use crate::{
 const MOST_LINES: usize = 12;
 
 /// Speaks in lines until the person leaves.
-pub(super) async fn converse(setup: &Setup, choice: &Choice, agent: &mut Agent) -> anyhow::Result<()> {
+pub(super) async fn converse(
+    setup: &Setup,
+    choice: &Choice,
+    agent: &mut Agent,
+    keeper: &mut Keeper,
+) -> anyhow::Result<()> {
     let session = &agent.session().clone();
-    let mut talk = Lines { setup, choice, session, views: Views::new(session), is_within: false };
+    let mut talk = Lines { setup, choice, session, keeper, views: Views::new(session), is_within: false };
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
     let tty = Tty::open().context("there is no terminal")?;
     loop {
@@ -59,6 +65,7 @@ struct Lines<'a> {
     setup: &'a Setup,
     choice: &'a Choice,
     session: &'a Session,
+    keeper: &'a mut Keeper,
     views: Views,
     /// Whether the last line is not finished.
     is_within: bool,
@@ -93,6 +100,7 @@ impl Lines<'_> {
         while let Ok(event) = events.try_recv() {
             self.tell(event);
         }
+        self.keeper.keep();
         if self.is_within {
             self.line("");
         }
@@ -119,6 +127,7 @@ impl Lines<'_> {
                 self.line(&format!("{error}; asked again in {:.1} s", delay.as_secs_f64()));
             }
             AgentEvent::Notice(words) => self.line(&words),
+            AgentEvent::Usage { .. } => self.keeper.keep_now_and_then(),
             _ => {}
         }
     }

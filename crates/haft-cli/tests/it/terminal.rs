@@ -211,6 +211,24 @@ fn a_signal_to_go_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn what_the_session_knows_is_kept_while_it_goes_on() {
+    if !tmux::is_there() {
+        return;
+    }
+    let todos = json!({ "todos": [{ "content": "Count the legs", "status": "pending" }] });
+    let script = [Turn::new().call("TodoWrite", todos), Turn::new().text("It is noted.")];
+    let room = Room::with(script, (80, 30), &[], &["--session", "s"]);
+    room.tmux.says("Note it");
+    room.tmux.sees("It is noted.");
+    let began = std::time::Instant::now();
+    let kept = || fs::read_to_string(room.place.path("state/haft/sessions/s.json")).unwrap_or_default();
+    while !kept().contains("Count the legs") {
+        assert!(began.elapsed() < Duration::from_secs(30), "it is not kept: {}", kept());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn without_colours_there_are_none() {
     if !tmux::is_there() {
         return;

@@ -24,11 +24,14 @@ fn tmux(arguments: &[&str]) -> std::io::Result<Output> {
     Command::new("tmux").args(arguments).env_remove("TMUX").output()
 }
 
-/// Whether there is a tmux here; says so if there is none.
+/// Whether there is a tmux here; says so if there is none, and fails where there must be one (`HAFT_TEST_NEEDS=tmux`, as CI has
+/// it).
 #[expect(clippy::print_stderr, reason = "a test that did nothing says so")]
 pub(crate) fn is_there() -> bool {
     let is_there = tmux(&["-V"]).is_ok_and(|output| output.status.success());
     if !is_there {
+        let needs = std::env::var("HAFT_TEST_NEEDS").unwrap_or_default();
+        assert!(!needs.split(',').any(|need| need == "tmux"), "HAFT_TEST_NEEDS=tmux, and there is none here");
         eprintln!("skipped: there is no tmux here");
     }
     is_there

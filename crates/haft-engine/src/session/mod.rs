@@ -43,6 +43,6 @@ pub(crate) use memory::Seen;
 pub use plan::{PLAN, Plan, Step, TODOS, Todo, TodoStatus};
 pub use restore::{Past, Restore, RestoreError, restore};
 pub use state::{ChildOptions, Explanation, Session, SessionError, SessionOptions};
-pub use tasks::TaskFacts;
+pub use tasks::{TaskFacts, TaskReport};
 pub use walk::survey;
 pub use worktree::{WORKTREE, Worktree};

@@ -24,7 +24,7 @@ use super::{
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
     rules::SessionRules,
-    tasks::{TaskFacts, TaskList},
+    tasks::{TaskFacts, TaskList, TaskReport},
     worktree::{self, WORKTREE, Worktree},
 };
 use crate::{
@@ -308,6 +308,12 @@ impl Session {
     /// What goes on after the calls that began it, and what has ended of it.
     pub fn tasks(&self) -> Vec<TaskFacts> {
         self.0.tasks.facts()
+    }
+
+    /// What has become of it that nobody has been told: what has ended, and what monitors saw. Each is told once; whoever
+    /// looked at a task has been told.
+    pub fn task_reports(&self) -> Vec<TaskReport> {
+        self.0.tasks.reports(self.redactor())
     }
 
     /// Ends what goes on, and waits until it has. A session that is only dropped tells it to end, and does not wait:

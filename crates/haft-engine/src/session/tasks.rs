@@ -1,6 +1,7 @@
 //! What goes on in a session after the calls that began it.
 //!
-//! The list owns the tasks: what is taken out of it ends, and so does all of it with the session.
+//! The list owns the tasks: what is taken out of it ends, and so does all of it with the session. Nobody may be there when
+//! one ends, so the list knows of which end nobody has been told.
 
 use std::{
     sync::{
@@ -43,6 +44,45 @@ struct Entry {
     id: String,
     task: Arc<dyn Task>,
     seen: u64,
+    /// Up to which place what is notable was told.
+    told: u64,
+    /// Whether somebody has been told that it has ended.
+    is_told: bool,
+}
+
+impl Entry {
+    fn new(id: String, task: Arc<dyn Task>) -> Entry {
+        Entry { id, task, seen: 0, told: 0, is_told: false }
+    }
+
+    /// What nobody has been told of it, if there is something.
+    fn report(&mut self) -> Option<TaskReport> {
+        if self.is_told {
+            return None;
+        }
+        // Asked first: what it says before its end is part of the same report.
+        let state = self.task.state();
+        let notable = self.task.notable(self.told.max(self.seen));
+        self.told = notable.next;
+        self.is_told = state != TaskState::Running;
+        let is_news = self.is_told || !notable.text.is_empty() || notable.skipped > 0;
+        is_news.then(|| TaskReport {
+            task: TaskFacts { id: self.id.clone(), description: self.task.describe(), state },
+            lines: notable.text,
+            left_out: notable.skipped,
+        })
+    }
+}
+
+/// What has become of a task since anybody was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskReport {
+    /// Which task, and whether it has ended.
+    pub task: TaskFacts,
+    /// The lines that it was to watch for.
+    pub lines: String,
+    /// How many more there were.
+    pub left_out: u64,
 }
 
 /// What can be said of a task.
@@ -56,30 +96,50 @@ pub struct TaskFacts {
     pub state: TaskState,
 }
 
+impl TaskFacts {
+    fn hide(&mut self, redactor: Option<&Arc<Redactor>>) {
+        hide(&mut self.description, redactor);
+        if let TaskState::Done(text) | TaskState::Failed(text) = &mut self.state {
+            hide(text, redactor);
+        }
+    }
+}
+
+fn hide(text: &mut String, redactor: Option<&Arc<Redactor>>) {
+    if let Some(redactor) = redactor {
+        *text = redactor.redact(text).text.into_owned();
+    }
+}
+
 impl TaskList {
     /// The list of a session that goes on: what went on before has ended, and its ids are not given again.
     pub(crate) fn recall(past: Vec<TaskFacts>) -> TaskList {
         let number = |facts: &TaskFacts| facts.id.strip_prefix(PREFIX)?.parse().ok();
         let count = past.iter().filter_map(number).max().unwrap_or(0);
-        let entry = |facts: TaskFacts| Entry { id: facts.id.clone(), task: Arc::new(Past(facts)), seen: 0 };
+        // Whoever knows that it ended knew it then; what went on when haft ended is news.
+        let entry = |facts: TaskFacts| Entry {
+            is_told: facts.state != TaskState::Running,
+            ..Entry::new(facts.id.clone(), Arc::new(Past(facts)))
+        };
         TaskList(Mutex::new(Listed { tasks: past.into_iter().map(entry).collect(), count }))
     }
 
     /// What is known of them, without secrets, to go on with later.
     pub(crate) fn memory(&self, redactor: Option<&Arc<Redactor>>) -> Vec<TaskFacts> {
-        let hide = |text: String| match redactor {
-            Some(redactor) => redactor.redact(&text).text.into_owned(),
-            None => text,
-        };
         let mut facts = self.facts();
         facts.drain(..facts.len().saturating_sub(MOST_ENDED));
-        for TaskFacts { description, state, .. } in &mut facts {
-            *description = hide(std::mem::take(description));
-            if let TaskState::Done(text) | TaskState::Failed(text) = state {
-                *text = hide(std::mem::take(text));
-            }
-        }
+        facts.iter_mut().for_each(|facts| facts.hide(redactor));
         facts
+    }
+
+    /// What nobody has been told, without secrets. It is told once.
+    pub(crate) fn reports(&self, redactor: Option<&Arc<Redactor>>) -> Vec<TaskReport> {
+        let mut reports: Vec<TaskReport> = self.lock().tasks.iter_mut().filter_map(Entry::report).collect();
+        for TaskReport { task, lines, .. } in &mut reports {
+            task.hide(redactor);
+            hide(lines, redactor);
+        }
+        reports
     }
 
     pub(crate) fn facts(&self) -> Vec<TaskFacts> {
@@ -127,7 +187,7 @@ impl Tasks for TaskList {
         listed.forget_the_oldest();
         listed.count += 1;
         let id = format!("{PREFIX}{}", listed.count);
-        listed.tasks.push(Entry { id: id.clone(), task, seen: 0 });
+        listed.tasks.push(Entry::new(id.clone(), task));
         Ok(id)
     }
 
@@ -146,6 +206,8 @@ impl Tasks for TaskList {
     fn see(&self, id: &str, up_to: u64) {
         if let Some(entry) = self.lock().entry(id) {
             entry.seen = up_to;
+            // Whoever looks is told how it ended.
+            entry.is_told |= !is_running(&entry.task);
         }
     }
 }
@@ -310,5 +372,30 @@ mod tests {
             (found.describe().as_str(), why.as_str()),
             ("pretends", "it ended with the run of haft that it was begun in")
         );
+    }
+
+    #[test]
+    fn an_end_is_told_once_and_not_to_whoever_has_seen_it() {
+        let list = TaskList::default();
+        let (one, two) = (list.add(task()).unwrap(), list.add(task()).unwrap());
+        assert_eq!(list.reports(None), []);
+        [&one, &two].map(|id| list.find(id).unwrap().stop());
+        list.see(&two, 0);
+        let told: Vec<String> = list.reports(None).into_iter().map(|report| report.task.id).collect();
+        assert_eq!(told, [one]);
+        assert_eq!(list.reports(None), []);
+        let past = list.memory(None);
+        assert_eq!(TaskList::recall(past).reports(None), [], "what had ended was told then");
+    }
+
+    #[test]
+    fn what_ended_with_haft_is_told_to_whoever_goes_on() {
+        let before = TaskList::default();
+        before.add(task()).unwrap();
+        let reports = TaskList::recall(before.memory(None)).reports(None);
+        assert!(matches!(
+            &reports[..],
+            [TaskReport { task: TaskFacts { state: TaskState::Failed(_), .. }, .. }]
+        ));
     }
 }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use haft_tool::{CallId, Effects, Progress};
+use haft_tool::{CallId, Effects, Progress, TaskState};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -87,6 +87,16 @@ pub enum Event {
         id: String,
         /// What it is, in one line.
         description: String,
+    },
+    /// What went on has ended. There may be no turn then: whoever asks the model tells of it before the next request
+    /// ([`Session::task_reports`](crate::Session::task_reports)).
+    TaskEnded {
+        /// By which id it is known.
+        id: String,
+        /// What it was, in one line.
+        description: String,
+        /// How it ended.
+        state: TaskState,
     },
     /// It has its result. The budget of the turn may still shorten what the model gets of it.
     Finished(Arc<ToolResult>),

@@ -3,7 +3,8 @@
 //! Every turn sends all that was said before. A message is encoded when it is pushed and never again, so a turn costs
 //! one copy of bytes, and the API sees the same bytes each time: its prompt cache stays warm.
 
-use haft_engine::pool::Offer;
+use haft_engine::{pool::Offer, result::ToolResult};
+use haft_tool::Block;
 use serde_json::Value;
 
 use super::{Encoded, Message, Request, RequestOptions};
@@ -29,6 +30,8 @@ pub struct History {
     pub(crate) tools: Tools,
     messages: Vec<Message>,
     encoded: Vec<Encoded>,
+    /// What each message takes of the model's window, in bytes of text.
+    weights: Vec<usize>,
 }
 
 /// The `tools` field: the items of its list, or nothing.
@@ -49,6 +52,7 @@ impl History {
             tools: Tools::default(),
             messages: Vec::new(),
             encoded: Vec::new(),
+            weights: Vec::new(),
         }
     }
 
@@ -95,11 +99,22 @@ impl History {
         self.tools = Tools::of(tools);
     }
 
-    /// Adds what was said.
+    /// Adds what was said. What the person says right after what they said is one message with it: templates of local
+    /// models refuse two in a row.
     pub fn push(&mut self, message: impl Into<Message>) {
         let message = slim(message.into());
-        self.encoded.push(encode(self.dialect, self.refers, &message));
-        self.messages.push(message);
+        match (self.messages.last_mut(), message) {
+            (Some(Message::User(said)), Message::User(more)) => {
+                let whole = said.drain(..).chain(more).collect();
+                self.replace(self.messages.len() - 1, Message::User(whole));
+            }
+            (_, message) => {
+                let encoded = encode(self.dialect, self.refers, &message);
+                self.weights.push(self.weigh(&message, &encoded));
+                self.encoded.push(encoded);
+                self.messages.push(message);
+            }
+        }
     }
 
     /// What was said, in order.
@@ -111,6 +126,7 @@ impl History {
     pub fn truncate(&mut self, len: usize) {
         self.messages.truncate(len);
         self.encoded.truncate(len);
+        self.weights.truncate(len);
     }
 
     /// Puts a message in the place of another: what it says is shorter now, and means the same to the API. From there on,
@@ -118,7 +134,9 @@ impl History {
     pub fn replace(&mut self, index: usize, message: impl Into<Message>) {
         let message = slim(message.into());
         if index < self.messages.len() {
-            self.encoded[index] = encode(self.dialect, self.refers, &message);
+            let encoded = encode(self.dialect, self.refers, &message);
+            self.weights[index] = self.weigh(&message, &encoded);
+            self.encoded[index] = encoded;
             self.messages[index] = message;
         }
     }
@@ -127,6 +145,20 @@ impl History {
     pub fn bytes(&self) -> usize {
         let messages: usize = self.encoded.iter().map(|message| message.json.len() + 1).sum();
         self.system.len() + self.tools.json.len() + messages
+    }
+
+    /// How much of the model's window a request would take, in bytes of text: a picture takes what its size in pixels
+    /// takes, and not what its file does.
+    pub fn weight(&self) -> usize {
+        let messages: usize = self.weights.iter().map(|weight| weight + 1).sum();
+        self.system.len() + self.tools.json.len() + messages
+    }
+
+    fn weigh(&self, message: &Message, encoded: &Encoded) -> usize {
+        match without_media(message) {
+            None => encoded.json.len(),
+            Some((rest, media)) => encode(self.dialect, self.refers, &rest).json.len() + media,
+        }
     }
 
     /// The request that asks the model to go on.
@@ -201,6 +233,50 @@ fn encode(dialect: Dialect, refers: bool, message: &Message) -> Encoded {
     }
 }
 
+/// What a picture takes of a window, at most: APIs make larger ones smaller before they count.
+const PICTURE: usize = 6_400;
+
+/// Documents and sounds are counted by pages and seconds. So much of a file is taken for one.
+const PAGE: usize = 100 * 1024;
+
+/// A message without the bytes of its media, and what those weigh; nothing if it has none.
+fn without_media(message: &Message) -> Option<(Message, usize)> {
+    let has_media = |blocks: &[Block]| blocks.iter().any(|block| media_weight(block) > 0);
+    match message {
+        Message::User(blocks) if has_media(blocks) => {
+            let (blocks, media) = stripped(blocks);
+            Some((Message::User(blocks), media))
+        }
+        Message::Results(results) if results.iter().any(|result| has_media(&result.blocks)) => {
+            let mut media = 0;
+            let strip = |result: &ToolResult| {
+                let (blocks, weight) = stripped(&result.blocks);
+                media += weight;
+                ToolResult { blocks, ..result.clone() }
+            };
+            Some((Message::Results(results.iter().map(strip).collect()), media))
+        }
+        _ => None,
+    }
+}
+
+fn stripped(blocks: &[Block]) -> (Vec<Block>, usize) {
+    let others = blocks.iter().filter(|block| media_weight(block) == 0).cloned();
+    (others.collect(), blocks.iter().map(media_weight).sum())
+}
+
+fn media_weight(block: &Block) -> usize {
+    match block {
+        Block::Text(_) | Block::Link { .. } => 0,
+        // A document that is nothing but text is sent as text.
+        Block::Document { media_type, .. } if media_type.starts_with("text/") => 0,
+        Block::Image { .. } => PICTURE,
+        Block::Audio { data, .. } | Block::Document { data, .. } => {
+            PICTURE * data.len().div_ceil(PAGE).max(1)
+        }
+    }
+}
+
 /// A message without what only people and programs see: it stays as long as the conversation.
 fn slim(message: Message) -> Message {
     match message {
@@ -211,5 +287,38 @@ fn slim(message: Message) -> Message {
             Message::Results(results)
         }
         message => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(bytes: usize) -> Block {
+        Block::Image { media_type: "image/png".to_owned(), data: vec![7; bytes] }
+    }
+
+    #[test]
+    fn a_picture_weighs_what_it_takes_of_a_window_and_text_its_bytes() {
+        for dialect in Dialect::ALL {
+            let mut history = History::new(dialect);
+            history.push(Message::User(vec![Block::Text("Look".to_owned()), picture(1 << 20)]));
+            assert!(history.bytes() > 1 << 20, "{dialect}");
+            assert!((PICTURE..PICTURE + 500).contains(&history.weight()), "{dialect}: {}", history.weight());
+            history.replace(0, Message::user("Look"));
+            assert_eq!(history.weight(), history.bytes(), "{dialect}");
+        }
+    }
+
+    #[test]
+    fn what_the_person_says_in_a_row_is_one_message() {
+        let mut history = History::new(Dialect::OpenAi);
+        history.extend([Message::user("One"), Message::user("two")]);
+        let both = ["One", "two"].map(|text| Block::Text(text.to_owned())).to_vec();
+        assert_eq!(history.messages(), [Message::User(both)]);
+        let request = history.request(&RequestOptions::new("m"));
+        assert_eq!(request.json().matches(r#""role":"user""#).count(), 1);
+        history.truncate(0);
+        assert_eq!(history.weight(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 mod launch; // from the input to a process
 mod wait; //    until it ends, is stopped, or goes on in the background
-mod task; //    a process that goes on after its call
+pub(crate) mod task; // a process that goes on after its call
 pub(crate) mod report; // what model and person are told
 #[cfg(test)]
 mod tests;
@@ -20,6 +20,8 @@ use haft_tool::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use task::ShellTask;
 
 /// Runs a command in bash. You get what it prints, both streams in order, and its exit code if that is not 0.
 ///
@@ -56,6 +58,18 @@ pub(crate) struct BashInput {
     /// What it must write outside the workspace. It can write nothing else there.
     #[serde(default)]
     write: Vec<AbsolutePath>,
+}
+
+impl BashInput {
+    /// A command that goes on after its call.
+    pub(crate) fn in_background(
+        command: String,
+        description: Option<String>,
+        hosts: Vec<String>,
+        write: Vec<AbsolutePath>,
+    ) -> BashInput {
+        BashInput { command, timeout: None, description, background: true, pty: false, hosts, write }
+    }
 }
 
 /// The tool.
@@ -164,6 +178,21 @@ impl Tool for Bash {
             return wait::go_on(process, &input, cx);
         }
         wait::wait(process, &input, &self.options, &session, &grant, cx).await
+    }
+}
+
+impl Bash {
+    /// Starts a command that goes on after its call, for a tool that does more with it.
+    pub(crate) async fn start(&self, input: &BashInput, cx: &Cx) -> Result<ShellTask, Fault> {
+        let session = cx.session();
+        if !session.cwd.is_dir() {
+            let words =
+                format!("nothing was run: the directory {} does not exist any more", shown(&session.cwd));
+            return Err(Fault::failed(words));
+        }
+        let grant = cx.grant().await?;
+        let process = launch::launch(input, &self.options, &session, &grant, cx).await?;
+        Ok(ShellTask::new(process, input.command.clone()))
     }
 }
 

@@ -5,7 +5,7 @@ use haft_tool::{BoxFuture, Task, TaskNews, TaskState};
 
 use super::report::{on_one_line, status};
 
-pub(super) struct ShellTask {
+pub(crate) struct ShellTask {
     process: Process,
     command: String,
 }

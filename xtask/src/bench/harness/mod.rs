@@ -50,6 +50,8 @@ struct Played {
     gaps: Vec<Duration>,
     /// The first request.
     first: String,
+    /// The bytes of the last request, which holds all that was said.
+    last: usize,
     /// The most memory that haft held.
     peak: u64,
 }
@@ -72,7 +74,8 @@ fn play(field: &Field, directory: &Path, turns: &[Turn]) -> Result<Played> {
         asked.len(),
         turns.len()
     );
-    Ok(Played { start: asked[0].at - began, gaps: gaps(&asked)?, first: asked[0].body.clone(), peak })
+    let last = asked.last().map_or(0, |asked| asked.body.len());
+    Ok(Played { start: asked[0].at - began, gaps: gaps(&asked)?, first: asked[0].body.clone(), last, peak })
 }
 
 fn gaps(asked: &[Asked]) -> Result<Vec<Duration>> {

@@ -46,7 +46,8 @@ impl Timeline {
             | Event::HookSaid { .. }
             | Event::Progress { .. }
             | Event::Retrying { .. }
-            | Event::TaskStarted { .. } => {}
+            | Event::TaskStarted { .. }
+            | Event::TaskEnded { .. } => {}
         }
     }
 

@@ -1,9 +1,6 @@
 //! What is said while a model works: lines on stderr for people, lines of JSON on stdout for programs.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
 
 use haft_agent::{AgentEvent, Outcome};
 use haft_engine::{
@@ -13,19 +10,16 @@ use haft_engine::{
 use haft_model::{StreamEvent, Usage};
 use haft_tool::CallId;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 
 use super::{Output, reason};
 use crate::{
     draw::plain_line,
-    hooks, memory,
+    hooks,
+    memory::Keeper,
     out::{Out, Talk, complain},
     setup::Setup,
     wire,
 };
-
-/// What a session knows is kept so often while it runs: after a crash, what was read need not be read again.
-const KEEP_EVERY: Duration = Duration::from_secs(2);
 
 /// Tells what happens.
 pub(super) struct Teller<'a> {
@@ -37,10 +31,7 @@ pub(super) struct Teller<'a> {
     lines: HashMap<CallId, String>,
     /// What the model says beside its calls, as far as its line is not complete.
     text: String,
-    keeps: bool,
-    kept: Instant,
-    /// What is being kept right now: two at once would be in each other's way.
-    keeping: Option<JoinHandle<()>>,
+    keeper: Keeper,
 }
 
 impl<'a> Teller<'a> {
@@ -52,10 +43,7 @@ impl<'a> Teller<'a> {
             out: Out::stdout(),
             lines: HashMap::new(),
             text: String::new(),
-            // Another machine's is kept in the end alone.
-            keeps: setup.store().is_some_and(|store| !store.is_far()),
-            kept: Instant::now(),
-            keeping: None,
+            keeper: Keeper::new(setup, session),
         }
     }
 
@@ -84,7 +72,7 @@ impl<'a> Teller<'a> {
             AgentEvent::Usage { .. } => {
                 // What is said without a call is the answer, which goes to stdout.
                 self.text.clear();
-                self.keep();
+                self.keeper.keep_now_and_then();
             }
             _ => {}
         }
@@ -125,23 +113,9 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Keeps what the session knows, now and then.
-    fn keep(&mut self) {
-        let is_at_it = self.keeping.as_ref().is_some_and(|keeping| !keeping.is_finished());
-        if !self.keeps || is_at_it || self.kept.elapsed() < KEEP_EVERY {
-            return;
-        }
-        self.kept = Instant::now();
-        let (id, memory) = (self.session.id().to_string(), self.session.memory());
-        // It is kept in the end in any case, and there is told what is wrong.
-        self.keeping = Some(tokio::task::spawn_blocking(move || drop(memory::remember(&id, &memory))));
-    }
-
     /// Waits for what is being kept.
     pub(super) async fn settle(&mut self) {
-        if let Some(keeping) = self.keeping.take() {
-            let _ = keeping.await;
-        }
+        self.keeper.settle().await;
     }
 
     /// The answer.

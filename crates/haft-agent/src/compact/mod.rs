@@ -1,8 +1,11 @@
 //! A conversation that becomes too long for the model's window.
 //!
 //! First the oldest results go: each is kept in a file, and its path stands in its place, so nothing is lost to the model.
-//! Where that is not enough, the model writes a summary, and the conversation goes on from there. Requests are no longer
-//! those that were cached, so it is done seldom, and then thoroughly.
+//! Of the latest results, which the model may not have seen yet, those that are too large are shown in part. Where that is
+//! not enough, the model writes a summary, and the conversation goes on from there. Requests are no longer those that were
+//! cached, so it is done seldom, and then thoroughly.
+
+mod shorter; // messages in fewer words
 
 use haft_engine::{
     result::ToolResult,
@@ -12,14 +15,17 @@ use haft_model::{ErrorKind, History, Message, ModelError, StreamEvent, ToolChoic
 use haft_tool::{Block, shown};
 
 use crate::{Agent, AgentEvent, End, OnEvent};
+use shorter::{GONE, asked_last, forget_half, forget_oldest, glimpse, in_short, worded};
 
 /// The conversation is made shorter when so much of the window is taken,
 const FULL: f64 = 0.8;
 /// until no more than this is.
 const ROOMY: f64 = 0.5;
 
-/// The latest messages with results stay as they are.
+/// The latest messages with results stay as they are, if they are no more than their share,
 const LATEST: usize = 2;
+/// which is this of the window for each.
+const SHARE: f64 = 0.25;
 
 /// A shorter result would not become shorter.
 const WORTHWHILE: usize = 600;
@@ -47,6 +53,7 @@ impl Agent {
         self.introduce().await;
         let before = self.begin_compacting("manual", wanted, on).await;
         self.put_away(0, on).await;
+        self.cut_latest(on).await;
         self.summarise(wanted, on, interrupt).await?;
         Ok(self.compacted(before, on).await)
     }
@@ -58,7 +65,7 @@ impl Agent {
         if used < share(self.options.window, FULL) || used < share(self.shortest, 1.2) {
             return Ok(());
         }
-        match self.shorten(on, interrupt).await {
+        match self.shorten(share(self.options.window, ROOMY), on, interrupt).await {
             Err(_) if interrupt.is_triggered() => Err(End::Interrupted),
             Err(error) => Err(End::Failed(error)),
             // Where nothing could be left out, the API says whether it is too much.
@@ -67,21 +74,36 @@ impl Agent {
     }
 
     /// The API says that the conversation is too long, whatever we think of it.
-    pub(crate) async fn squeeze(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Result<(), ModelError> {
-        let used = self.gauge.used(&self.history);
-        // Nothing else is known of the window than that this is more than it has.
-        self.options.window = self.options.window.min(used.max(1_000));
-        match self.shorten(on, interrupt).await? {
+    pub(crate) async fn squeeze(
+        &mut self,
+        why: ErrorKind,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), ModelError> {
+        let used = self.gauge.used(&self.history).max(1_000);
+        let window = self.options.window.min(used);
+        // Nothing else is known of the window than that this is more than it has. Too many bytes say nothing of it.
+        if why == ErrorKind::ContextWindow {
+            self.options.window = window;
+        }
+        match self.shorten(share(window, ROOMY), on, interrupt).await? {
             true => Ok(()),
             false => Err(error(ErrorKind::ContextWindow, "the conversation cannot be made shorter")),
         }
     }
 
-    /// Whether it is shorter now.
-    async fn shorten(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Result<bool, ModelError> {
+    /// Makes it no longer than so many tokens, if that can be. Whether it is shorter now.
+    async fn shorten(
+        &mut self,
+        enough: u64,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<bool, ModelError> {
         let before = self.begin_compacting("auto", "", on).await;
-        let enough = share(self.options.window, ROOMY);
         self.put_away(enough, on).await;
+        if self.gauge.used(&self.history) > enough {
+            self.cut_latest(on).await;
+        }
         if self.gauge.used(&self.history) > enough {
             self.summarise("", on, interrupt).await?;
         }
@@ -112,38 +134,83 @@ impl Agent {
 
     /// Puts a path in the place of results, the oldest first, until no more than so many tokens are taken.
     async fn put_away(&mut self, enough: u64, on: OnEvent<'_>) {
-        let with_results = |message: &Message| matches!(message, Message::Results(_));
-        let places: Vec<usize> = (0..self.history.messages().len())
-            .filter(|at| with_results(&self.history.messages()[*at]))
-            .collect();
+        let places = self.places_of_results();
         self.gauge.forget();
         for place in &places[..places.len().saturating_sub(LATEST)] {
             if self.gauge.used(&self.history) <= enough {
                 return;
             }
-            let Message::Results(results) = &self.history.messages()[*place] else { continue };
-            let mut results = results.clone();
-            let mut is_changed = false;
-            for result in &mut results {
+            let mut changed = Vec::new();
+            for (at, result) in self.results_at(*place).iter().enumerate() {
                 match self.handle(result).await {
-                    Ok(Some(words)) => {
-                        result.blocks = vec![Block::Text(words)];
-                        is_changed = true;
-                    }
+                    Ok(Some(words)) => changed.push((at, words)),
                     Ok(None) => {}
-                    Err(why) => on(AgentEvent::Notice(format!("a result could not be put away: {why}"))),
+                    Err(why) => on(not_put_away(&why)),
                 }
             }
-            if is_changed {
-                self.history.replace(*place, Message::Results(results));
-            }
+            self.rewrite(*place, changed);
         }
+    }
+
+    /// Shows in part what is larger than its share of the latest results. They are the last that anything is taken from:
+    /// the model may not have seen them yet.
+    async fn cut_latest(&mut self, on: OnEvent<'_>) {
+        let places = self.places_of_results();
+        for place in &places[places.len().saturating_sub(LATEST)..] {
+            let results = self.results_at(*place);
+            let share = share(self.options.window, SHARE) / results.len().max(1) as u64;
+            let mut changed = Vec::new();
+            for (at, result) in results.iter().enumerate() {
+                if self.gauge.tokens(self.weight(result)) <= share {
+                    continue;
+                }
+                match self.handle(result).await {
+                    Ok(Some(words)) => {
+                        let room = self.gauge.bytes(share).saturating_sub(words.len());
+                        changed.push((at, format!("{}{words}", glimpse(&result.text(), room))));
+                    }
+                    Ok(None) => {}
+                    Err(why) => on(not_put_away(&why)),
+                }
+            }
+            self.rewrite(*place, changed);
+        }
+    }
+
+    fn places_of_results(&self) -> Vec<usize> {
+        let messages = self.history.messages().iter().enumerate();
+        messages.filter(|(_, message)| matches!(message, Message::Results(_))).map(|(at, _)| at).collect()
+    }
+
+    fn results_at(&self, place: usize) -> &[ToolResult] {
+        match &self.history.messages()[place] {
+            Message::Results(results) => results,
+            _ => &[],
+        }
+    }
+
+    /// What a result takes of the window by itself.
+    fn weight(&self, result: &ToolResult) -> usize {
+        let mut alone = History::new(self.history.dialect());
+        alone.push(Message::Results(vec![result.clone()]));
+        alone.weight()
+    }
+
+    /// Puts words in the place of what some results of a message say.
+    fn rewrite(&mut self, place: usize, changed: Vec<(usize, String)>) {
+        if changed.is_empty() {
+            return;
+        }
+        let mut results = self.results_at(place).to_vec();
+        for (at, words) in changed {
+            results[at].blocks = vec![Block::Text(words)];
+        }
+        self.history.replace(place, Message::Results(results));
     }
 
     /// What stands in the place of a result, if that is worthwhile.
     async fn handle(&self, result: &ToolResult) -> std::io::Result<Option<String>> {
-        let size: usize = result.blocks.iter().map(size).sum();
-        if size < WORTHWHILE {
+        if result.blocks.iter().map(Block::len).sum::<usize>() < WORTHWHILE {
             return Ok(None);
         }
         let path = match result.meta.truncated.as_ref().and_then(|cut| cut.path.clone()) {
@@ -161,8 +228,8 @@ impl Agent {
         Ok(Some(words))
     }
 
-    /// Puts a summary in the place of the conversation. What the person asked last, and the last calls with their results,
-    /// stay as they are.
+    /// Puts a summary in the place of the conversation. What the person asked and has no answer yet, and the last calls with
+    /// their results, stay as they are.
     async fn summarise(
         &mut self,
         wanted: &str,
@@ -170,21 +237,11 @@ impl Agent {
         interrupt: &Interrupt,
     ) -> Result<(), ModelError> {
         let summary = self.ask_for_summary(wanted, on, interrupt).await?;
-        let messages = self.history.messages();
         let mut first = vec![Block::Text(format!("{SUMMARY}\n\n{}", summary.trim()))];
-        if !self.prompt.is_empty() {
-            first.push(Block::Text("What the person asked last, word for word:".to_owned()));
-            first.extend(self.prompt.iter().cloned());
-        }
+        first.extend(asked_last(&self.prompt));
         let mut kept = vec![Message::User(first)];
-        if let [.., said @ Message::Assistant(_), results @ Message::Results(_)] = messages {
-            let bytes: usize = match results {
-                Message::Results(results) => results.iter().flat_map(|result| &result.blocks).map(size).sum(),
-                _ => 0,
-            };
-            if self.gauge.tokens(bytes) < share(self.options.window, ROOMY / 2.0) {
-                kept.extend([said.clone(), results.clone()]);
-            }
+        if let [.., said @ Message::Assistant(_), results @ Message::Results(_)] = self.history.messages() {
+            kept.extend([said.clone(), results.clone()]);
         }
         self.history.truncate(0);
         self.history.extend(kept);
@@ -198,6 +255,7 @@ impl Agent {
         interrupt: &Interrupt,
     ) -> Result<String, ModelError> {
         let most = share(self.options.window, FULL);
+        let prompt = worded(&self.prompt);
         let mut asking = self.history.clone();
         if let Some(Message::Assistant(said)) = asking.messages().last()
             && said.calls().next().is_some()
@@ -209,7 +267,10 @@ impl Agent {
         asking.push(Message::user(format!("{ASK}{extra}")));
         let mut attempt = 1;
         loop {
-            while self.gauge.tokens(asking.bytes()) > most && forget_oldest(&mut asking) {}
+            if self.gauge.tokens(asking.weight()) > most {
+                in_short(&mut asking);
+            }
+            while self.gauge.tokens(asking.weight()) > most && forget_oldest(&mut asking, &prompt) {}
             let failed = match self.ask(&asking, interrupt).await {
                 Ok(text) if !text.trim().is_empty() => return Ok(text),
                 Ok(_) => error(ErrorKind::Unreadable, "the model wrote no summary"),
@@ -217,7 +278,10 @@ impl Agent {
             };
             attempt += 1;
             let too_long = matches!(failed.kind, ErrorKind::ContextWindow | ErrorKind::TooLarge);
-            if attempt > ATTEMPTS || interrupt.is_triggered() || (too_long && !forget_half(&mut asking)) {
+            if attempt > ATTEMPTS
+                || interrupt.is_triggered()
+                || (too_long && !forget_half(&mut asking, &prompt))
+            {
                 return Err(failed);
             }
             if !too_long {
@@ -260,8 +324,6 @@ impl Agent {
 const SUMMARY: &str =
     "[The conversation became too long. This is a summary of it; files and what was done are as it says.]";
 
-const GONE: &str = "[A picture or document was here. It was left out to make room.]";
-
 const ASK: &str = "The conversation has become too long and goes on from a summary, which you write now. Whoever goes on knows \
 nothing but it. Write what the person wants and has said about how; what was found out, with paths, names and figures; what \
 was changed and where; what failed and why; what was being done just now; and what is still to do. Be exact and short. Call \
@@ -275,89 +337,6 @@ fn share(window: u64, share: f64) -> u64 {
     (window as f64 * share) as u64
 }
 
-fn size(block: &Block) -> usize {
-    match block {
-        Block::Text(text) => text.len(),
-        Block::Image { data, .. } | Block::Audio { data, .. } | Block::Document { data, .. } => data.len(),
-        Block::Link { uri, name, .. } => uri.len() + name.len(),
-    }
-}
-
-/// Leaves out the oldest messages, with the results that belong to them. Says no if there are none but the last one.
-fn forget_oldest(history: &mut History) -> bool {
-    forget_before(history, OLDEST)
-}
-
-/// Leaves out the older half.
-fn forget_half(history: &mut History) -> bool {
-    forget_before(history, (history.messages().len() / 2).max(OLDEST))
-}
-
-/// At least so many are left out at once: one word is put in their place, so that one would not be less.
-const OLDEST: usize = 2;
-
-fn forget_before(history: &mut History, least: usize) -> bool {
-    let messages = history.messages();
-    let cut = (least..messages.len()).find(|at| !matches!(messages[*at], Message::Results(_)));
-    cut.is_some_and(|cut| forget(history, cut))
-}
-
-fn forget(history: &mut History, cut: usize) -> bool {
-    let rest = history.messages()[cut..].to_vec();
-    history.truncate(0);
-    // APIs want a conversation to begin with the person.
-    if !matches!(rest.first(), Some(Message::User(_))) {
-        history.push(Message::user("[What was said before this is left out.]"));
-    }
-    history.extend(rest);
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use haft_engine::Call;
-    use haft_model::{Assistant, Dialect, Part, Said};
-    use serde_json::json;
-
-    use super::*;
-
-    /// Messages as letters: `u`ser, `a`ssistant, `r`esults.
-    fn history(letters: &str) -> History {
-        let mut history = History::new(Dialect::Anthropic);
-        for letter in letters.chars() {
-            let call = Call::new("1", "Read", json!({}));
-            history.push(match letter {
-                'u' => Message::user("Go"),
-                'a' => Message::Assistant(Assistant { parts: vec![Part::new(Said::Call(call))] }),
-                _ => Message::Results(Vec::new()),
-            });
-        }
-        history
-    }
-
-    fn letters(history: &History) -> String {
-        let letter = |message: &Message| match message {
-            Message::User(_) => 'u',
-            Message::Assistant(_) => 'a',
-            Message::Results(_) => 'r',
-        };
-        history.messages().iter().map(letter).collect()
-    }
-
-    #[test]
-    fn what_is_left_begins_with_the_person_and_becomes_shorter_until_only_the_last_is_left() {
-        let mut history = history("uararauaru");
-        let mut seen = vec![letters(&history)];
-        while forget_oldest(&mut history) {
-            seen.push(letters(&history));
-        }
-        assert_eq!(seen, ["uararauaru", "uarauaru", "uauaru", "uaru", "u"]);
-    }
-
-    #[test]
-    fn half_of_it_is_left_out_at_once() {
-        let mut history = history("uararararu");
-        assert!(forget_half(&mut history));
-        assert_eq!(letters(&history), "uararu");
-    }
+fn not_put_away(why: &std::io::Error) -> AgentEvent {
+    AgentEvent::Notice(format!("a result could not be put away: {why}"))
 }

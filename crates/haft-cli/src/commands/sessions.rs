@@ -92,6 +92,7 @@ mod tests {
             began: Instant(0),
             last: plain().clock.parse("2026-11-16T09:30:05Z").unwrap(),
             workspace: "/home/somebody/project".to_owned(),
+            mode: "default".to_owned(),
             turns: 2,
             calls,
             refused: 1,

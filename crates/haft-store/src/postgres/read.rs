@@ -220,6 +220,7 @@ pub(super) async fn sessions(room: Rc<Room>, most: usize) -> Result<Vec<SessionR
         began: Instant(row.get("began")),
         last: Instant(row.get("lately")),
         workspace: shown(row.get("workspace")),
+        mode: shown(row.get("mode")),
         turns: small(row.get("turns")),
         calls: count(row.get("calls")),
         refused: count(row.get("refused")),

@@ -5,14 +5,14 @@
 
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use anyhow::Context;
 use haft_engine::{result::ResultStore, session::Memory};
 use haft_store::{
-    Book, Limits,
+    Book, Retention,
     blobs::{Blobs, FileBlobs},
     results::Results,
 };
@@ -27,8 +27,11 @@ use crate::{exit::usage, place, settings::Settings, watch};
 const ADDRESS: &str = "HAFT_STORE_URL";
 
 /// The book on a server and its place, if calls are recorded on one.
-pub(crate) fn book(settings: &Settings, limits: Limits) -> anyhow::Result<Option<(Arc<dyn Book>, String)>> {
-    address(settings)?.map(|address| postgres(settings, &address, limits)).transpose()
+pub(crate) fn book(
+    settings: &Settings,
+    retention: Retention,
+) -> anyhow::Result<Option<(Arc<dyn Book>, String)>> {
+    address(settings)?.map(|address| postgres(settings, &address, retention)).transpose()
 }
 
 /// The address of the server. What a file says wins over the environment.
@@ -55,16 +58,20 @@ fn is_address(text: &str) -> bool {
 }
 
 #[cfg(feature = "postgres")]
-fn postgres(settings: &Settings, address: &str, limits: Limits) -> anyhow::Result<(Arc<dyn Book>, String)> {
+fn postgres(
+    settings: &Settings,
+    address: &str,
+    retention: Retention,
+) -> anyhow::Result<(Arc<dyn Book>, String)> {
     let seconds = |seconds: std::num::NonZeroUsize| std::time::Duration::from_secs(seconds.get() as u64);
     let lease = settings.store.lease_s.map_or(haft_store::LEASE, seconds);
-    let book = haft_store::PostgresBook::at(address, lease, limits).map_err(usage)?;
+    let book = haft_store::PostgresBook::at(address, lease, retention).map_err(usage)?;
     let shown = book.shown().to_owned();
     Ok((Arc::new(book), shown))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn postgres(_: &Settings, _: &str, _: Limits) -> anyhow::Result<(Arc<dyn Book>, String)> {
+fn postgres(_: &Settings, _: &str, _: Retention) -> anyhow::Result<(Arc<dyn Book>, String)> {
     Err(usage("this haft was built without PostgreSQL (feature `postgres`)"))
 }
 
@@ -237,6 +244,15 @@ impl Kept {
         }
     }
 
+    /// Those that are here.
+    pub(crate) fn near(&self) -> &Results {
+        match self {
+            Kept::Near(near) => near,
+            #[cfg(feature = "objects")]
+            Kept::Far(far) => far.near(),
+        }
+    }
+
     /// Brings what other machines kept of a session. What does not come is told, and missed only by who wants it.
     pub(crate) fn fetch(&self, session: &str) {
         match self {
@@ -259,6 +275,10 @@ impl ResultStore for Kept {
         blocks: Arc<Vec<Block>>,
     ) -> BoxFuture<'_, io::Result<PathBuf>> {
         self.store().keep(session, call, blocks)
+    }
+
+    fn handle(&self, path: &Path) -> Option<String> {
+        self.store().handle(path)
     }
 
     fn begin(&self, session: &SessionId, call: &CallId) -> io::Result<haft_tool::Kept> {

@@ -1,19 +1,24 @@
 //! What a session that was named by `--session` knows from one run to the next: a file in the state directory.
 
 use std::{
-    io,
-    path::PathBuf,
+    fs, io,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use haft_engine::{Session, session::Memory};
+use haft_store::Book;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::{exit::usage, kept, place, setup::Setup};
 
+fn directory() -> anyhow::Result<PathBuf> {
+    Ok(place::state()?.join("sessions"))
+}
+
 fn file(id: &str) -> anyhow::Result<PathBuf> {
     // The id was checked when the options were read: letters, digits, `-` and `_`.
-    Ok(place::state()?.join("sessions").join(format!("{id}.json")))
+    Ok(directory()?.join(format!("{id}.json")))
 }
 
 /// What the session knew at the end of the last run.
@@ -34,6 +39,28 @@ pub(crate) fn remember(id: &str, memory: &Memory) -> anyhow::Result<()> {
     let file = file(id)?;
     let write = || kept::replace(&file, &serde_json::to_vec(memory)?);
     write().map_err(|err| anyhow::anyhow!("the session cannot be kept in {}: {err}", file.display()))
+}
+
+/// Forgets what sessions knew that nobody went on with for as long as calls are kept, and of which the journal has none any more.
+/// What cannot be looked at stays.
+pub(crate) async fn forget(book: &dyn Book, keep: Duration) -> anyhow::Result<()> {
+    for id in older(&directory()?, keep) {
+        if book.past(&id.as_str().into(), 1).await?.is_empty() {
+            let _ = fs::remove_file(file(&id)?);
+        }
+    }
+    Ok(())
+}
+
+/// The sessions whose files nobody has written for so long.
+fn older(directory: &Path, keep: Duration) -> Vec<String> {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_old = |file: &fs::DirEntry| {
+        let written = file.metadata().and_then(|found| found.modified());
+        written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > keep))
+    };
+    let id = |file: fs::DirEntry| file.file_name().to_str()?.strip_suffix(".json").map(str::to_owned);
+    files.filter(is_old).filter_map(id).collect()
 }
 
 /// What a session knows is kept so often while it runs.

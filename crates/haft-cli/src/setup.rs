@@ -419,6 +419,10 @@ impl Setup {
     pub(crate) async fn settle(&self) {
         if let Some(store) = &self.store {
             store.flush().await;
+            // Whoever comes back to a session cleans up after those that nobody came back to.
+            if self.options.session.is_some() && !store.is_far() {
+                let _ = memory::forget(&*store.book, store.keep).await;
+            }
         }
         // The last results are on their way to the others; where there are none, this is nothing.
         let _ = tokio::task::spawn_blocking(far::settle).await;

@@ -12,7 +12,7 @@ use std::{
 
 use haft_engine::EngineBuilder;
 use haft_store::{
-    Book, BookError, Instant, Journal, Limits, OnFailure, SqliteBook,
+    Book, BookError, Journal, OnFailure, Retention, SqliteBook,
     blobs::FileBlobs,
     images::{StoredImages, UndoOptions},
     results::{ResultLimits, Results},
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// How long calls are kept, and how much of them, if nobody says anything else.
-const KEEP_DAYS: usize = 90;
+const KEEP: Duration = Duration::from_secs(90 * 86_400);
 const MAX_MB: usize = 512;
 
 /// Where calls are recorded.
@@ -43,6 +43,8 @@ pub(crate) struct Store {
     /// What calls change, if that is kept.
     pub(crate) images: Option<StoredImages>,
     tell: Tell,
+    /// How long calls are kept.
+    pub(crate) keep: Duration,
 }
 
 /// Tells the person what is wrong with the journal.
@@ -69,19 +71,20 @@ pub(crate) fn wanted(settings: &Settings, options: &Options) -> anyhow::Result<O
 /// The store, for those who look at what is there.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Store> {
     let on_failure = on_failure(settings.journal.on_failure).unwrap_or(OnFailure::Warn);
-    let far = far::book(settings, limits(settings))?;
+    let far = far::book(settings, retention(settings))?;
     let is_far = far.is_some();
     let tell = once_each();
     let (book, shown) = far.map_or_else(|| near(settings, tell.clone()), Ok)?;
     let images = settings.undo.enabled.unwrap_or(true).then(|| images(settings, &book)).transpose()?;
-    Ok(Store { book, on_failure, shown, is_far, images, tell })
+    let keep = retention(settings).age.unwrap_or(Duration::MAX);
+    Ok(Store { book, on_failure, shown, is_far, images, tell, keep })
 }
 
 /// The book of this machine.
 fn near(settings: &Settings, tell: Tell) -> anyhow::Result<(Arc<dyn Book>, String)> {
     let path = place::state()?.join("journal.db");
     let shown = format!("SQLite ({})", path.display());
-    Ok((Arc::new(SqliteBook::at(path, limits(settings), move |words| tell(words))), shown))
+    Ok((Arc::new(SqliteBook::at(path, retention(settings), move |words| tell(words))), shown))
 }
 
 fn on_failure(set: Option<settings::OnFailure>) -> Option<OnFailure> {
@@ -141,13 +144,12 @@ fn once_each() -> Tell {
     })
 }
 
-fn limits(settings: &Settings) -> Limits {
-    let days = settings.journal.keep_days.map_or(KEEP_DAYS, std::num::NonZeroUsize::get);
-    let megabytes = settings.journal.max_mb.map_or(MAX_MB, std::num::NonZeroUsize::get);
-    let age = i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(86_400_000);
-    Limits {
-        before: Some(Instant(Instant::now().0.saturating_sub(age))),
+fn retention(settings: &Settings) -> Retention {
+    let megabytes = settings.journal.max_mb.map_or(MAX_MB, NonZeroUsize::get);
+    Retention {
+        age: days(settings.journal.keep_days).or(Some(KEEP)),
         max_bytes: Some((megabytes as u64).saturating_mul(1 << 20)),
+        ..Retention::default()
     }
 }
 

@@ -145,6 +145,10 @@ impl Teller {
             Event::Retrying { call, attempt, delay, reason } => self
                 .talk
                 .detail(|| plain(format!("{call}  attempt {attempt} in {} ms: {reason}", delay.as_millis()))),
+            // The journal itself has said so, to whoever sees stderr.
+            Event::Unrecorded { call, why } => {
+                self.talk.detail(|| plain(format!("{call}  not recorded: {why}")));
+            }
             Event::TaskStarted { id, description } => {
                 self.talk.detail(|| plain(format!("{id}  goes on: {description}")));
             }

@@ -81,6 +81,7 @@ pub(crate) fn event(event: &Event) -> Value {
             "delay_ms": u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             "reason": reason,
         }),
+        Event::Unrecorded { call, why } => json!({ "type": "unrecorded", "call": call, "why": why }),
         Event::TaskStarted { id, description } => {
             json!({ "type": "task_started", "task": id, "description": description })
         }

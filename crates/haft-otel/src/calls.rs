@@ -196,9 +196,10 @@ impl TurnSpans {
                 (open.span, open.tool, times)
             }
             None => {
-                let is_known = is_known(result);
-                let tool = if is_known { &*result.tool } else { words::OTHER };
-                (self.call_span(&result.call, &result.tool, is_known), tool.to_owned(), Times::default())
+                let (is_known, tool) =
+                    (is_known(result), result.meta.tool.as_deref().unwrap_or(&result.tool));
+                let span = self.call_span(&result.call, tool, is_known);
+                (span, if is_known { tool } else { words::OTHER }.to_owned(), Times::default())
             }
         };
         span.set_attributes(facts(result, times));
@@ -213,10 +214,24 @@ impl TurnSpans {
     }
 }
 
-/// Whether there is such a tool, by what became of a call that was not understood.
+/// Whether there is such a tool, by what became of a call that nobody queued: it was not understood, or it has run before and
+/// was answered from the journal.
 fn is_known(result: &ToolResult) -> bool {
     let kind = result.fault.map(|fault| fault.kind);
-    matches!(kind, Some(FaultKind::InvalidInput | FaultKind::RejectedInput | FaultKind::Internal))
+    is_recalled(result)
+        || matches!(
+            kind,
+            Some(
+                FaultKind::InvalidInput
+                    | FaultKind::RejectedInput
+                    | FaultKind::Internal
+                    | FaultKind::Interrupted
+            )
+        )
+}
+
+fn is_recalled(result: &ToolResult) -> bool {
+    result.meta.notes.get("recalled").is_some_and(|told| *told == true)
 }
 
 impl OpenCall {
@@ -249,6 +264,9 @@ fn facts(result: &ToolResult, times: Times) -> Vec<KeyValue> {
     facts.extend(times.run.map(|took| KeyValue::new(words::RUN_SECONDS, took.as_secs_f64())));
     if times.run.is_some() && words::is_of_server(&result.meta.source) {
         facts.push(KeyValue::new(words::METHOD, "tools/call"));
+    }
+    if is_recalled(result) {
+        facts.push(KeyValue::new(words::IS_RECALLED, true));
     }
     facts.extend(shortened(result));
     facts
@@ -296,6 +314,9 @@ impl TurnObserver for TurnSpans {
                 open.span.add_event(words::HOOK, vec![name, at]);
             }),
             Event::Retrying { call, attempt, delay, .. } => self.retrying(call, *attempt, *delay),
+            Event::Unrecorded { call, .. } => {
+                self.with(call, |open| open.span.add_event(words::UNRECORDED, Vec::new()));
+            }
             Event::TaskStarted { id, .. } => {
                 let id = KeyValue::new(words::TASK_ID, words::name(id));
                 self.lock().span.add_event(words::TASK, vec![id]);
@@ -344,5 +365,34 @@ impl Drop for TurnSpans {
             open.span.set_attribute(KeyValue::new(words::GIVEN_UP, true));
             open.span.end_with_timestamp(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_engine::result::Meta;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_was_answered_from_the_journal_is_of_a_tool_that_is_there() {
+        let result = |recalled: bool| ToolResult {
+            call: "1".into(),
+            tool: "Read".to_owned(),
+            blocks: Vec::new(),
+            fault: None,
+            data: None,
+            observation: None,
+            actions: Vec::new(),
+            messages: Vec::new(),
+            view: None,
+            meta: Meta {
+                notes: [("recalled".to_owned(), recalled.into())].into_iter().collect(),
+                ..Meta::default()
+            },
+        };
+        assert!(is_known(&result(true)) && !is_known(&result(false)));
+        let facts = facts(&result(true), Times::default());
+        assert!(facts.contains(&KeyValue::new(words::IS_RECALLED, true)), "{facts:?}");
     }
 }

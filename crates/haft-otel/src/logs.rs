@@ -69,6 +69,9 @@ impl TurnObserver for TurnLog {
                 let delay_ms = delay.as_millis();
                 warn!(target: "haft::call", session, call = id(call), attempt, delay_ms, "retrying");
             }
+            Event::Unrecorded { call, why } => {
+                error!(target: "haft::call", session, call = id(call), why = words::name(why), "not recorded");
+            }
             Event::TaskStarted { id, .. } => {
                 debug!(target: "haft::call", session, task = words::name(id), "goes on");
             }

@@ -30,6 +30,7 @@ pub(crate) const REFUSAL: &str = "haft.refusal";
 pub(crate) const RESULT_BYTES: &str = "haft.result.size";
 pub(crate) const WHOLE_BYTES: &str = "haft.result.whole_size";
 pub(crate) const IS_SPILLED: &str = "haft.result.spilled";
+pub(crate) const IS_RECALLED: &str = "haft.recalled";
 
 pub(crate) const DECISION: &str = "haft.decision";
 pub(crate) const VERDICT: &str = "haft.decision.verdict";
@@ -41,6 +42,7 @@ pub(crate) const REASON: &str = "haft.decision.reason";
 pub(crate) const RETRY: &str = "haft.retry";
 pub(crate) const ATTEMPT: &str = "haft.retry.attempt";
 pub(crate) const DELAY_SECONDS: &str = "haft.retry.delay";
+pub(crate) const UNRECORDED: &str = "haft.unrecorded";
 pub(crate) const HOOK: &str = "haft.hook";
 pub(crate) const HOOK_NAME: &str = "haft.hook.name";
 pub(crate) const HOOK_AT: &str = "haft.hook.at";

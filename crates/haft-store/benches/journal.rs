@@ -12,7 +12,7 @@ use haft_engine::{
     session::{CallKey, CallState, Digest},
 };
 use haft_store::{
-    Book, CallFilter, CallNo, Claim, Durability, Entry, Instant, Journal, Limits, Outcome, PathRow,
+    Book, CallFilter, CallNo, Claim, Durability, Entry, Instant, Journal, Outcome, PathRow, Retention,
     SqliteBook, Turn,
 };
 use haft_tool::{Effects, Reply, tool};
@@ -20,7 +20,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const NO_LIMITS: Limits = Limits { before: None, max_bytes: None };
+const NO_LIMITS: Retention =
+    Retention { age: None, max_bytes: None, every: std::time::Duration::from_secs(3600) };
 const CALLS: usize = 1_000_000;
 
 fn main() {

@@ -8,7 +8,7 @@
 //! - a call whose owner is gone is found as [`CallState::CutOff`], without anybody telling so;
 //! - a finished call stays finished, whoever says what about it later.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use haft_engine::session::{CallKey, CallState, PastCall};
 use haft_tool::{BoxFuture, SessionId};
@@ -147,7 +147,33 @@ pub struct Document {
     pub body: Value,
 }
 
-/// How much is kept.
+/// How much is kept, for as long as a book is used: an age, because a process may live for months.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Nothing that is older than this.
+    pub age: Option<Duration>,
+    /// No more bytes than this, the oldest sessions first.
+    pub max_bytes: Option<u64>,
+    /// How often it is asked whether a day has passed since something was last forgotten.
+    pub every: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        Retention { age: None, max_bytes: None, every: Duration::from_secs(3600) }
+    }
+}
+
+impl Retention {
+    /// What that means now.
+    pub fn now(&self) -> Limits {
+        let before = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let before = self.age.map(|age| Instant(Instant::now().0.saturating_sub(before(age))));
+        Limits { before, max_bytes: self.max_bytes }
+    }
+}
+
+/// How much is kept when something is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Nothing that is older than this.
@@ -175,7 +201,9 @@ pub enum BookError {
     #[error("{0} cannot be written: {1}")]
     ReadOnly(String, String),
     /// It is not what was written.
-    #[error("{0} is damaged: {1}")]
+    #[error(
+        "{0} is damaged: {1}. The next call that is recorded puts it aside as {0}.corrupt-DATE and begins a new one; `sqlite3 {0} .recover` may still get something out of it"
+    )]
     Corrupt(String, String),
     /// Somebody else holds it, for longer than one waits.
     #[error("{0} is held by another process; what waits is not lost, try again")]

@@ -17,6 +17,7 @@ use haft_tool::{Block, BoxFuture, CallId, Kept, SessionId};
 
 use crate::{
     blobs::{Bucket, staged},
+    due::Forget,
     results::Results,
 };
 
@@ -35,6 +36,11 @@ impl SharedResults {
     /// What is kept here is kept in the bucket, too. `tell` is told what could not be.
     pub fn new(near: Results, bucket: Bucket, tell: impl Fn(&str) + Send + Sync + 'static) -> SharedResults {
         SharedResults { near, bucket, tell: Arc::new(tell) }
+    }
+
+    /// Those that are here.
+    pub fn near(&self) -> &Results {
+        &self.near
     }
 
     /// Brings the results of a session here that other machines made. Gives how many came. Blocks.
@@ -64,12 +70,17 @@ impl SharedResults {
     /// # Errors
     /// The bucket does not answer.
     pub fn prune(&self, now: SystemTime) -> io::Result<usize> {
+        self.prune_by(now, Forget::OldAndMuch)
+    }
+
+    fn prune_by(&self, now: SystemTime, forget: Forget) -> io::Result<usize> {
         let (limits, mut objects) = (self.near.limits(), self.bucket.list(BELOW)?);
         objects.sort_by_key(|object| object.at);
         let mut total: u64 = objects.iter().map(|object| object.bytes).sum();
         let mut gone = Vec::new();
         for object in objects {
-            let is_old = now.duration_since(object.at).is_ok_and(|age| age > limits.keep);
+            let is_old = forget == Forget::OldAndMuch
+                && now.duration_since(object.at).is_ok_and(|age| age > limits.keep);
             if !is_old && total <= limits.most_bytes {
                 break;
             }
@@ -84,7 +95,8 @@ impl SharedResults {
     /// The same on a thread of its own, once in a while. One machine of several does it at a time, or two do it twice.
     fn prune_when_due(&self) {
         let results = self.clone();
-        self.near.when_due(".pruned-shared", move || results.prune(SystemTime::now()).map(drop));
+        self.near
+            .when_due(".pruned-shared", move |forget| results.prune_by(SystemTime::now(), forget).map(drop));
     }
 
     fn send(&self, path: &Path) {
@@ -135,6 +147,10 @@ impl ResultStore for SharedResults {
         let (path, text) = self.near.begin(session, call)?;
         let growing = Growing { text, path: path.clone(), results: self.clone() };
         Ok((path, Box::new(growing)))
+    }
+
+    fn handle(&self, path: &Path) -> Option<String> {
+        ResultStore::handle(&self.near, path)
     }
 
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {

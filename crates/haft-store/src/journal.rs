@@ -15,6 +15,7 @@ use std::{
 
 use haft_engine::{
     policy::Warrant,
+    result::Truncation,
     session::{
         self, CallKey, CallState, Deed, Ending, Evidence, Finished, Note, Noted, PastCall, Start, Starting,
         Word,
@@ -325,11 +326,18 @@ fn outcome(end: &Ending<'_>) -> Vec<Entry> {
         result: store(end.result, end.changes),
     }));
     let hooks = meta.hooks.iter().map(|said| event(EventKind::HOOK, json!(said)));
-    let spill = meta.truncated.as_ref().map(|cut| {
-        let path = cut.path.as_deref().map(|path| shown(path).to_string());
-        event(EventKind::SPILL, json!({ "bytes": cut.bytes, "shown": cut.shown, "path": path }))
-    });
+    let spill = meta.truncated.as_ref().map(|cut| event(EventKind::SPILL, spill(cut)));
     std::iter::once(finished).chain(hooks).chain(spill).collect()
+}
+
+/// What was cut, and where the whole is.
+fn spill(cut: &Truncation) -> Value {
+    let path = cut.path.as_deref().map(|path| shown(path).to_string());
+    let mut body = json!({ "bytes": cut.bytes, "shown": cut.shown, "path": path });
+    if let Some(handle) = &cut.handle {
+        body["handle"] = handle.as_str().into();
+    }
+    body
 }
 
 fn entry(noted: Noted<'_>) -> Entry {
@@ -347,6 +355,7 @@ fn entry(noted: Noted<'_>) -> Entry {
         Note::Delegated { parent, call, agent } => {
             (EventKind::DELEGATED, json!({ "parent": parent, "call": call, "agent": agent }))
         }
+        Note::Shortened(cut) => (EventKind::SPILL, spill(cut)),
         Note::Recalled => (EventKind::RECALLED, Value::Null),
         Note::Unrecorded(why) => (EventKind::UNRECORDED, json!({ "why": why })),
     };

@@ -17,12 +17,15 @@ mod sqlite; //     the book of one machine
 #[cfg(feature = "postgres")]
 mod postgres; //   the book of several machines
 pub mod blobs; //  bytes that do not change, found by what they are
+mod due; //        what is done once a day
 pub mod results; // large results, and how long they are kept
 #[cfg(feature = "objects")]
 mod far_results; // large results that several machines share
 pub mod images; // what files were before calls changed them
 
-pub use book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned};
+pub use book::{
+    Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, Retention,
+};
 #[cfg(feature = "objects")]
 pub use far_results::SharedResults;
 pub use journal::{Inspector, Journal, OnFailure};

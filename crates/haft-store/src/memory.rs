@@ -13,7 +13,7 @@ use crate::{
     book::{
         Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, path_fits,
     },
-    record::{CallNo, CallRow, Claim, Entry, EventKind, EventRow, Outcome, SessionRow, Turn},
+    record::{CallNo, CallRow, Claim, Entry, EventKind, EventRow, Outcome, PathRow, SessionRow, Turn},
 };
 
 /// A book in memory. Clones are the same book and the same process; [`MemoryBook::of_another_process`] is the same book
@@ -86,6 +86,7 @@ impl Pages {
                 }
             }
             Entry::Finished(outcome) => self.finish(*outcome),
+            Entry::Touched { key, paths } => self.touch(&key, paths),
             Entry::Event(event) => self.events.push(event),
             Entry::TurnEnded { session, turn, .. } => drop(self.ended.insert((session, turn))),
         }
@@ -123,6 +124,16 @@ impl Pages {
         match self.find(&claim.key) {
             Some(known) => *known = Row { call: CallRow { no: known.call.no, ..row }, result: None },
             None => self.calls.push(Row { call: row, result: None }),
+        }
+    }
+
+    fn touch(&mut self, key: &CallKey, paths: Vec<PathRow>) {
+        let Some(row) = self.find(key) else { return };
+        for path in paths {
+            match row.call.paths.iter_mut().find(|known| known.path == path.path) {
+                Some(known) => known.writes |= path.writes,
+                None => row.call.paths.push(path),
+            }
         }
     }
 
@@ -201,6 +212,7 @@ impl Pages {
             last: calls.iter().map(|call| call.at).chain([last.at]).max()?,
             workspace: last.workspace.clone(),
             caller: last.caller.clone(),
+            mode: last.mode.clone(),
             turns: last.turn,
             calls: calls.len() as u64,
             refused: calls.iter().filter(|call| call.state == CallState::Refused).count() as u64,

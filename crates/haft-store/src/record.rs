@@ -52,6 +52,13 @@ pub enum Entry {
     Refused(Box<Claim>),
     /// A call has its result.
     Finished(Box<Outcome>),
+    /// What a call turned out to have changed: found by looking, and in no effect that was foreseen.
+    Touched {
+        /// Which call.
+        key: CallKey,
+        /// What.
+        paths: Vec<PathRow>,
+    },
     /// Anything else.
     Event(EventRow),
     /// A turn has ended: every call of it has its result.
@@ -63,6 +70,13 @@ pub enum Entry {
         /// When.
         at: Instant,
     },
+}
+
+impl Entry {
+    /// Whether it is the end of a call.
+    pub(crate) fn ends_a_call(&self) -> bool {
+        matches!(self, Entry::Finished(_))
+    }
 }
 
 /// A turn of a session.
@@ -209,8 +223,10 @@ impl EventKind {
     pub const IMAGE: EventKind = EventKind::of("image");
     /// Something was said in the session's conversation.
     pub const SAID: EventKind = EventKind::of("said");
-    /// Its changes were taken back, or made again.
+    /// Something of what it changed was taken back.
     pub const UNDONE: EventKind = EventKind::of("undone");
+    /// That was made again.
+    pub const REDONE: EventKind = EventKind::of("redone");
 
     const fn of(name: &'static str) -> EventKind {
         EventKind(std::borrow::Cow::Borrowed(name))
@@ -254,6 +270,8 @@ pub struct SessionRow {
     pub workspace: String,
     /// Who was behind its last turn, as JSON: `user`, `roles`, `channel`. Null where nobody said.
     pub caller: Value,
+    /// In which mode its last turn was.
+    pub mode: String,
     /// How many turns it had.
     pub turns: u32,
     /// How many calls.

@@ -153,6 +153,8 @@ struct StoredTruncation {
     bytes: u64,
     shown: u64,
     path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    handle: Option<String>,
 }
 
 impl StoredMeta {
@@ -161,6 +163,7 @@ impl StoredMeta {
             bytes: cut.bytes,
             shown: cut.shown,
             path: cut.path.as_deref().map(|path| shown(path).to_string()),
+            handle: cut.handle.clone(),
         });
         StoredMeta {
             tool: meta.tool.clone(),
@@ -188,6 +191,7 @@ impl StoredMeta {
                 bytes: cut.bytes,
                 shown: cut.shown,
                 path: cut.path.map(path),
+                handle: cut.handle,
             }),
             source: self.source.into(),
             hooks: self.hooks.into_iter().map(StoredSaid::back).collect(),

@@ -5,21 +5,18 @@
 
 use std::{
     fmt,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
-    thread,
     time::{Duration, SystemTime},
 };
 
 use haft_engine::result::{FileStore, ResultStore};
 use haft_tool::{Block, BoxFuture, CallId, Kept, SessionId};
 
-/// Looking through everything is done once in this time.
-const EVERY: Duration = Duration::from_secs(24 * 3600);
+use crate::due::{Forget, when_due};
 
 /// How long results are kept, and how much of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +46,13 @@ pub struct Results {
 pub struct Handle {
     session: String,
     name: String,
+}
+
+impl Handle {
+    /// Whose it is, as results are kept: a session's id, with what no file name has replaced.
+    pub fn session(&self) -> &str {
+        &self.session
+    }
 }
 
 impl fmt::Display for Handle {
@@ -119,23 +123,12 @@ impl Results {
     /// Forgets what is not kept any longer, on a thread of its own, if that is due. Nobody waits for it.
     pub fn prune_when_due(&self) {
         let results = self.clone();
-        self.when_due(".pruned", move || results.prune(SystemTime::now()).map(drop));
+        self.when_due(".pruned", move |forget| results.prune_by(SystemTime::now(), forget).map(drop));
     }
 
     /// Does something on a thread of its own, if it was not done lately. The stamp is the file that says so.
-    pub(crate) fn when_due(&self, stamp: &str, work: impl FnOnce() -> io::Result<()> + Send + 'static) {
-        let stamp = self.root.join(stamp);
-        let age =
-            fs::metadata(&stamp).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age < EVERY) || !self.root.exists() {
-            return;
-        }
-        // A thread that cannot be had, or is cut off, leaves it for the next time.
-        let _ = thread::Builder::new().name("haft-prune".to_owned()).spawn(move || {
-            if work().is_ok() {
-                let _ = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(stamp);
-            }
-        });
+    pub(crate) fn when_due(&self, stamp: &str, work: impl FnOnce(Forget) -> io::Result<()> + Send + 'static) {
+        when_due(self.root.join(stamp), work);
     }
 
     /// Forgets what is too old, then the oldest of what is too much. Gives how many were forgotten.
@@ -143,6 +136,10 @@ impl Results {
     /// # Errors
     /// The directory cannot be read.
     pub fn prune(&self, now: SystemTime) -> io::Result<usize> {
+        self.prune_by(now, Forget::OldAndMuch)
+    }
+
+    fn prune_by(&self, now: SystemTime, forget: Forget) -> io::Result<usize> {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for session in there(fs::read_dir(&self.root))?.into_iter().flatten() {
             for file in there(fs::read_dir(session?.path()))?.into_iter().flatten() {
@@ -154,7 +151,9 @@ impl Results {
         }
         files.sort();
         let mut total: u64 = files.iter().map(|(_, len, _)| len).sum();
-        let is_old = |at: &SystemTime| now.duration_since(*at).is_ok_and(|age| age > self.limits.keep);
+        let is_old = |at: &SystemTime| {
+            forget == Forget::OldAndMuch && now.duration_since(*at).is_ok_and(|age| age > self.limits.keep)
+        };
         let mut forgotten = 0;
         for (at, len, path) in files {
             if !is_old(&at) && total <= self.limits.most_bytes {
@@ -185,6 +184,10 @@ impl ResultStore for Results {
     fn begin(&self, session: &SessionId, call: &CallId) -> io::Result<Kept> {
         self.prune_when_due();
         self.files.begin(session, call)
+    }
+
+    fn handle(&self, path: &Path) -> Option<String> {
+        Results::handle(self, path).map(|handle| handle.to_string())
     }
 
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {
@@ -238,6 +241,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let limits = ResultLimits { keep: Duration::from_secs(60), most_bytes: 10 };
         let results = Results::at(place.path(), limits);
+        // Or a thread would do it, too.
+        fs::write(place.path().join(".pruned"), "").unwrap();
         let now = SystemTime::now();
         let at = |call: &str, age: u64| {
             let path = keep(&results, call, call, "12345");
@@ -253,5 +258,19 @@ mod tests {
         assert_eq!(results.prune(now).unwrap(), 2);
         assert_eq!(paths.map(|path| path.exists()), [false, false, true, true]);
         assert!(!place.path().join("old").exists(), "an empty directory goes with the last of it");
+    }
+
+    #[test]
+    fn a_clock_that_jumped_ahead_makes_no_result_old() {
+        let place = tempfile::tempdir().unwrap();
+        let results =
+            Results::at(place.path(), ResultLimits { keep: Duration::from_secs(60), most_bytes: 10 });
+        fs::write(place.path().join(".pruned"), "").unwrap();
+        for call in ["a", "b", "c"] {
+            keep(&results, call, call, "12345");
+        }
+        let jumped = SystemTime::now() + Duration::from_secs(400 * 24 * 3600);
+        assert_eq!(results.prune_by(jumped, Forget::Much).unwrap(), 1, "what is too much goes all the same");
+        assert_eq!(results.prune_by(jumped, Forget::OldAndMuch).unwrap(), 2);
     }
 }

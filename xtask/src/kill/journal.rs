@@ -26,6 +26,8 @@ const OPTIONS: [&str; 8] =
 const SERVER: &str = "kept";
 /// Where commands leave their lines.
 const LINES: &str = "lines.txt";
+/// So many lines are in a large result.
+const SPILLED: u32 = 30_000;
 /// So many of each kind of call are in a turn.
 const EACH: usize = 4;
 
@@ -43,6 +45,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// How many kills met a process at work.
+    pub(super) fn alive(&self) -> u32 {
+        self.alive
+    }
+
     pub(super) fn text(&self) -> String {
         let Tally { rounds, alive, finished, interrupted, recalled } = self;
         format!(
@@ -115,6 +122,7 @@ impl Field {
         tally.interrupted += results.values().filter(|one| one.is_interrupted()).count();
         tally.recalled += results.values().filter(|one| one.recalled).count();
         problems.extend(self.effects(&results)?);
+        problems.extend(self.cut_short(&results)?);
         problems.extend(self.damaged()?);
         if problems.is_empty() {
             problems.extend(there_and_back(&self.haft, &self.workspace, SESSION, &self.first)?);
@@ -190,7 +198,7 @@ impl Field {
                 (
                     format!("spill-{round}-{n}"),
                     "Bash",
-                    json!({ "command": format!("echo spill-{round}-{n} >> {LINES}; seq 1 30000") }),
+                    json!({ "command": format!("echo spill-{round}-{n} >> {LINES}; seq 1 {SPILLED}") }),
                 ),
                 (
                     format!("mcp-{round}-{n}"),
@@ -218,6 +226,28 @@ impl Field {
             let id = format!("write-{}-{n}", self.round);
             let there = self.workspace.join(format!("made/{}-{n}.txt", self.round)).exists();
             problems.extend(wrong(&id, usize::from(there), results.get(&id)));
+        }
+        Ok(problems)
+    }
+
+    /// Large results that are not kept whole, although their calls have one.
+    fn cut_short(&self, results: &BTreeMap<String, Outcome>) -> Result<Vec<String>> {
+        let whole: String = (1..=SPILLED).map(|number| format!("{number}\n")).collect();
+        let kept = self.state.join("results").join(SESSION);
+        let names: Vec<String> = fs::read_dir(&kept)?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<Result<_>>()?;
+        let mut problems = Vec::new();
+        for (id, _) in results.iter().filter(|(id, one)| id.starts_with("spill") && !one.is_interrupted()) {
+            // A call that was made again has a second file beside that of the first attempt.
+            let is_its = |name: &&String| {
+                name.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with(['.', '-']))
+            };
+            let is_whole =
+                |name: &String| fs::read_to_string(kept.join(name)).is_ok_and(|text| text == whole);
+            if !names.iter().filter(is_its).any(is_whole) {
+                problems.push(format!("the large result of {id} is not kept whole"));
+            }
         }
         Ok(problems)
     }

@@ -49,7 +49,19 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     }
     println!("kill: {}", tally.text(field.patches));
     println!("kill: {}", record.text());
+    for (alive, whose) in [(tally.alive, "edits"), (record.alive(), "the journal")] {
+        ensure!(
+            hits_enough(alive, rounds),
+            "only {alive} of {rounds} kills met {whose} at work: such a run proves little; run it where less else runs"
+        );
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether enough kills met a process that lived. They come at random moments of a turn, so nearly all should; a few rounds may
+/// miss by chance.
+fn hits_enough(alive: u32, rounds: u32) -> bool {
+    rounds < 10 || alive >= rounds / 4
 }
 
 /// How much a run has proved.

@@ -93,6 +93,7 @@ mod tests {
             last: plain().clock.parse("2026-11-16T09:30:05Z").unwrap(),
             workspace: "/home/somebody/project".to_owned(),
             caller: serde_json::Value::Null,
+            mode: "default".to_owned(),
             turns: 2,
             calls,
             refused: 1,

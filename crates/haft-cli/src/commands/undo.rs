@@ -94,7 +94,7 @@ impl Undo {
 
     /// Does it; says how many files are as they were.
     pub(crate) fn carry_out(&self, plan: &Plan) -> anyhow::Result<usize> {
-        let undone = self.images.carry_out(plan, Some(&place::state()?.join("changing")))?;
+        let undone = self.images.carry_out(plan, Some(&place::state()?.join("changing")), "person")?;
         Ok(undone.files.len())
     }
 }
@@ -134,7 +134,8 @@ impl Undo {
         if !self.args.yes && !self.confirmed(&plan) {
             return self.told(out, &plan, None, Exit::Denied);
         }
-        let undone = self.images.carry_out(&plan, Some(&ledger))?;
+        let by = if self.args.yes { "--yes" } else { "person" };
+        let undone = self.images.carry_out(&plan, Some(&ledger), by)?;
         self.told(out, &plan, Some(&undone), if is_partly { Exit::Failed } else { Exit::Done })
     }
 

@@ -415,6 +415,9 @@ impl<'a> Ui<'a> {
                 if let haft_engine::turn::Event::HookSaid { said, .. } = &event {
                     crate::hooks::tell(self.setup.talk, said);
                 }
+                if let haft_engine::turn::Event::Unrecorded { why, .. } = &event {
+                    self.note(Tone::Warning, format!("this call is not recorded: {why}"));
+                }
                 if let haft_engine::turn::Event::Retrying { attempt, reason, .. } = &event {
                     self.note(Tone::Warning, format!("attempt {attempt}: {reason}"));
                 }

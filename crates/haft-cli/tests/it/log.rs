@@ -252,3 +252,78 @@ fn a_full_disk_is_said_and_nothing_that_was_recorded_is_lost() {
     assert!(!place.path("project/b.txt").exists() && place.path("project/a.txt").exists());
     assert_eq!(rows(&ran), 1, "{ran:?}");
 }
+
+/// The settings say that calls go on: this one does, says why nobody will find it, and the next is recorded again.
+#[test]
+fn a_call_on_a_full_disk_is_made_and_its_result_says_that_it_is_not_recorded() {
+    let settings = "journal.on_failure = \"warn\"\nundo.on_failure = \"warn\"\n";
+    let place = Place::new(&format!("-- project/.git/HEAD\n-- project/warn.toml\n{settings}"));
+    fs::create_dir_all(place.path("state")).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=1m none $XDG_STATE_HOME || exit 77
+        mkdir -m 700 $XDG_STATE_HOME/haft
+        $HAFT call Write '{"file_path":"a.txt","content":"x"}' --allow 'Edit(**)' --session work >&2 || exit 1
+        head -c 2m /dev/zero > $XDG_STATE_HOME/filler 2>/dev/null
+        $HAFT call Write '{"file_path":"b.txt","content":"x"}' --allow 'Edit(**)' --session work --config warn.toml --json
+        echo "code $?"
+        rm $XDG_STATE_HOME/filler
+        $HAFT call Write '{"file_path":"c.txt","content":"x"}' --allow 'Edit(**)' --session work >&2
+        $HAFT log --session work --json"#;
+    let Some(ran) = with_mounts(&place, script) else { return };
+    assert!(ran.out.contains("code 0") && place.path("project/b.txt").exists(), "{ran:?}");
+    assert!(ran.out.contains("this call was not recorded: "), "{ran:?}");
+    assert!(ran.err.contains("Calls are made and not recorded"), "{ran:?}");
+    let log = ran.out.split("code 0").nth(1).unwrap();
+    assert!(log.contains("a.txt") && log.contains("c.txt") && !log.contains("b.txt"), "{log}");
+}
+
+#[test]
+fn what_a_command_made_is_found_by_its_path_however_that_is_written() {
+    let place = Place::new("-- project/.git/HEAD\n");
+    turn(&place, &[("toolu_1", "Bash", json!({ "command": "echo made > b.txt" }))]);
+    for path in ["b.txt", ".", "./b.txt", "../project/b.txt", "*.txt"] {
+        assert_eq!(place.haft(&["log", "--json", "--path", path]).lines().len(), 1, "{path}");
+    }
+    assert_eq!(place.haft(&["sessions", "--json"]).lines()[0]["changed"], 1);
+    assert_eq!(place.haft(&["sessions", "--json"]).lines()[0]["mode"], "default");
+}
+
+#[test]
+fn a_large_result_is_found_by_its_handle_and_by_its_call() {
+    let place = Place::new("-- project/.git/HEAD\n");
+    turn(&place, &[("toolu_1", "Bash", json!({ "command": "seq 1 200000" }))]);
+    for wanted in ["result:work/toolu_1", "1", "toolu_1"] {
+        let ran = place.haft(&["log", "result", wanted]);
+        assert!(ran.code == 0 && ran.out.ends_with("199999\n200000\n"), "{wanted}: {}", ran.err);
+    }
+    turn(&place, &[("toolu_2", "Bash", json!({ "command": "echo small" }))]);
+    let small = place.haft(&["log", "result", "toolu_2"]);
+    assert!(small.code == 2 && small.err.contains("was not large"), "{small:?}");
+    let gone = place.haft(&["log", "result", "result:work/other"]);
+    assert!(gone.code == 2 && gone.err.contains("is not kept any more"), "{gone:?}");
+}
+
+#[test]
+fn what_a_session_knew_is_forgotten_with_its_calls() {
+    let place = Place::new(
+        "-- project/.git/HEAD\n-- state/haft/sessions/old.json\n{}\n-- state/haft/sessions/young.json\n{}\n",
+    );
+    let (old, young) =
+        (place.path("state/haft/sessions/old.json"), place.path("state/haft/sessions/young.json"));
+    let day = std::time::Duration::from_secs(86_400);
+    let before = std::time::SystemTime::now() - day * 100;
+    fs::File::options().write(true).open(&old).unwrap().set_modified(before).unwrap();
+    place.haft(&["call", "List", "--session", "work"]);
+    assert!(!old.exists() && young.exists(), "what nobody came back to for 90 days is gone");
+    assert!(place.path("state/haft/sessions/work.json").exists());
+}
+
+#[test]
+fn a_damaged_journal_that_is_only_read_says_what_becomes_of_it() {
+    let place = Place::new(
+        "-- state/haft/journal.db\nthis is no database at all, and long enough to be taken for one\n",
+    );
+    let ran = place.haft(&["log"]);
+    assert_ne!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("is damaged") && ran.err.contains("puts it aside"), "{}", ran.err);
+}

@@ -123,3 +123,43 @@ fn the_number_of_the_log_is_a_name_too() {
     undo(&place, &[&number, "--yes"]).expect(0, "");
     assert_eq!(place.files.text("project/a.txt"), "one\ntwo\nthree\n");
 }
+
+#[test]
+fn what_was_taken_back_already_is_said_and_no_other_call_is_guessed() {
+    let place = place();
+    let number = place.haft(&["log", "--tool", "Write", "--json"]).lines()[0]["no"].to_string();
+    // Its id is the number of another one.
+    write(&place, "work", &number, "b.txt", "1");
+    undo(&place, &[&number, "--yes"]).expect(0, "");
+    assert_eq!(place.files.text("project/a.txt"), "one\ntwo\nthree\n");
+    undo(&place, &[&number, "--yes"]).expect(2, &format!("`{number}` was already taken back by undo-"));
+    assert!(place.path("project/b.txt").exists(), "another call that happens to have this id");
+}
+
+#[test]
+fn only_what_was_taken_back_is_called_undone_and_what_was_made_again_redone() {
+    let place = place();
+    write(&place, "other", "toolu_1", "c.txt", "1");
+    write(&place, "other", "toolu_2", "b.txt", "1");
+    std::fs::write(place.path("project/b.txt"), "somebody else's").unwrap();
+    let kinds = |call: &str| {
+        let shown = place.haft(&["log", "show", call, "--json"]).json();
+        let kinds = shown["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|event| event["kind"].as_str().unwrap().to_owned());
+        kinds.filter(|kind| kind.ends_with("done")).collect::<Vec<_>>()
+    };
+    assert_eq!(undo(&place, &["other", "--yes"]).code, 1);
+    assert_eq!((kinds("toolu_1"), kinds("toolu_2")), (vec!["undone".to_owned()], Vec::new()));
+    assert_eq!(undo(&place, &["--redo", "--yes"]).code, 0);
+    assert_eq!(kinds("toolu_1"), ["undone", "redone"]);
+    let log = place.haft(&["log", "--json"]).lines();
+    let took = log.iter().find(|call| call["tool"] == "undo").unwrap()["call"].as_str().unwrap().to_owned();
+    let shown = place.haft(&["log", "show", &took]).out;
+    assert!(
+        shown.contains(r#"approval   {"by":"--yes","said":"yes"}"#) && !shown.contains("decision"),
+        "{shown}"
+    );
+}

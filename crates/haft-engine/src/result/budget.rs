@@ -56,11 +56,11 @@ impl Budget {
         }
     }
 
-    /// Cuts the largest results of a turn until all together fit.
-    pub(crate) async fn fit_turn(&self, results: &mut [ToolResult], attic: &Attic<'_>) {
-        let mut total: usize = results.iter().map(text_len).sum();
+    /// Cuts the largest results of a turn until all together fit. Gives the places of those that it cut.
+    pub(crate) async fn fit_turn(&self, results: &mut [ToolResult], attic: &Attic<'_>) -> Vec<usize> {
+        let (mut total, mut cut) = (results.iter().map(text_len).sum::<usize>(), Vec::new());
         if total <= self.per_turn {
-            return;
+            return cut;
         }
         let mut by_size: Vec<usize> = (0..results.len()).collect();
         by_size.sort_by_key(|index| std::cmp::Reverse(text_len(&results[*index])));
@@ -68,13 +68,15 @@ impl Budget {
             let result = &mut results[index];
             let before = text_len(result);
             if total <= self.per_turn || before <= self.preview {
-                return;
+                break;
             }
             if result.meta.truncated.is_none() {
                 spill(result, self.preview, attic).await;
                 total = total - before + text_len(result);
+                cut.push(index);
             }
         }
+        cut
     }
 }
 
@@ -118,7 +120,9 @@ async fn spill(result: &mut ToolResult, room: usize, attic: &Attic<'_>) {
         // A store that still holds on to the blocks keeps the pictures; the text says where it is.
         Err(_) => result.meta.notes.extend([("blocks".to_owned(), "kept by the store".into())]),
     }
-    result.meta.truncated = Some(Truncation { bytes: bytes as u64, shown: shown as u64, path: kept.ok() });
+    let path = kept.ok();
+    let handle = path.as_deref().and_then(|path| attic.store.handle(path));
+    result.meta.truncated = Some(Truncation { bytes: bytes as u64, shown: shown as u64, path, handle });
 }
 
 impl Attic<'_> {

@@ -29,6 +29,11 @@ pub trait ResultStore: Send + Sync {
         Err(io::Error::other("this store takes whole results only"))
     }
 
+    /// By what a result that is kept at this path is found again, if the store has such names.
+    fn handle(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
     /// The directory below which a session's results are kept, if they are files. The session may read it unasked.
     fn directory(&self, _session: &SessionId) -> Option<PathBuf> {
         None

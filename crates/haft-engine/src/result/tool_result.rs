@@ -77,7 +77,7 @@ pub struct Meta {
 }
 
 /// A result that was too large.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Truncation {
     /// The size of the whole.
     pub bytes: u64,
@@ -86,6 +86,9 @@ pub struct Truncation {
     /// Where the whole is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
+    /// By what the store finds it again, if it has such names. For programs and people; the model has the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
 }
 
 impl ToolResult {

@@ -287,6 +287,8 @@ pub enum Note<'a> {
         /// What kind of agent it is.
         agent: &'a str,
     },
+    /// Its result was cut after it had been recorded, so that all of its turn fit.
+    Shortened(&'a crate::result::Truncation),
     /// It was answered from the journal.
     Recalled,
     /// It could not be recorded when it happened; this is why.

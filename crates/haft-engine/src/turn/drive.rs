@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     result::{Budget, ToolResult, refused},
-    session::{Located, Session, locate_each},
+    session::{Located, Note, Session, locate_each},
 };
 
 /// Where the calls of a turn come from.
@@ -130,7 +130,12 @@ async fn run_all(cx: CallCx<'_>, feed: Feed, within: Within) -> Vec<ToolResult> 
     }
     let mut results = turn.results();
     let budget = Budget { per_turn: within.room, ..session.engine().settings().budget };
-    budget.fit_turn(&mut results, &cx.attic()).await;
+    for slot in budget.fit_turn(&mut results, &cx.attic()).await {
+        // They were recorded when they ended, as they were then.
+        if let (Some(ticket), Some(cut)) = (turn.ticket(slot), &results[slot].meta.truncated) {
+            cx.note(&ticket, Note::Shortened(cut)).await;
+        }
+    }
     results
 }
 
@@ -400,10 +405,14 @@ impl<'t> Turn<'t> {
         self.incoming.is_empty() && self.applied == self.slots.len()
     }
 
-    fn results(self) -> Vec<ToolResult> {
-        // Not collected in place: that would keep, and move, the space of the slots.
+    /// One for each slot: asked when all have ended.
+    fn results(&mut self) -> Vec<ToolResult> {
         let mut results = Vec::with_capacity(self.slots.len());
-        results.extend(self.slots.into_iter().filter_map(|slot| slot.ended).map(|ended| *ended.result));
+        results.extend(self.slots.iter_mut().filter_map(|slot| slot.ended.take()).map(|ended| *ended.result));
         results
+    }
+
+    fn ticket(&self, slot: usize) -> Option<Arc<Ticket>> {
+        self.slots.get(slot)?.ticket.clone()
     }
 }

@@ -81,6 +81,14 @@ pub enum Event {
         /// What went wrong.
         reason: String,
     },
+    /// It runs although the journal could not take it, because the settings say so: it cannot be looked up, recalled or
+    /// taken back.
+    Unrecorded {
+        /// Which call.
+        call: CallId,
+        /// Why not.
+        why: String,
+    },
     /// Something goes on after its call. The session knows what becomes of it ([`Session::tasks`](crate::Session::tasks)).
     TaskStarted {
         /// By which id it is known.

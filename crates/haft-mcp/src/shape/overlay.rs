@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn result(data: Option<Value>, truncated: bool) -> ToolResult {
-        let truncated = truncated.then_some(Truncation { bytes: 9, shown: 1, path: None });
+        let truncated = truncated.then_some(Truncation { bytes: 9, shown: 1, ..Truncation::default() });
         ToolResult {
             call: "c".into(),
             tool: "t".to_owned(),

@@ -148,7 +148,8 @@ mod tests {
         let denied = FaultFacts { kind: FaultKind::Denied, refusal: Some(Refusal::Rule) };
         let png = Block::Image { media_type: "image/png".to_owned(), data: b"\x89PNG".to_vec() };
         let wav = Block::Audio { media_type: "audio/wav".to_owned(), data: b"RIFF".to_vec() };
-        let truncated = Truncation { bytes: 4_000_000, shown: 20, path: Some("/state/results/1.txt".into()) };
+        let path = Some("/state/results/1.txt".into());
+        let truncated = Truncation { bytes: 4_000_000, shown: 20, path, ..Truncation::default() };
         let notes = json!({ "lines": 3, "attempts": "mine" });
         vec![
             ("plain text", replied([words("fn main() {}")])),

@@ -66,7 +66,8 @@ fn failed(kind: FaultKind, refusal: Option<Refusal>, blocks: impl IntoIterator<I
 }
 
 fn huge() -> ToolResult {
-    let truncated = Truncation { bytes: 4_000_000, shown: 20, path: Some("/state/results/1.txt".into()) };
+    let path = Some("/state/results/1.txt".into());
+    let truncated = Truncation { bytes: 4_000_000, shown: 20, path, ..Truncation::default() };
     ToolResult {
         data: Some(json!({ "rows": vec!["only for programs"; 1000] })),
         messages: vec!["The file changed since you read it.".to_owned(), String::new()],

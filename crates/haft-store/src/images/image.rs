@@ -28,6 +28,17 @@ impl Image {
         Image { path: shown(path).to_string(), before, after }
     }
 
+    /// Where, as it is shown.
+    pub(super) fn shown(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether it is about a file or a link, not about a directory alone.
+    pub(super) fn is_of_content(&self) -> bool {
+        let is_content = |was: &Was| !matches!(was, Was::Absent | Was::Directory { .. });
+        is_content(&self.before) || is_content(&self.after)
+    }
+
     /// Where.
     pub fn path(&self) -> PathBuf {
         unshown(&self.path)

@@ -2,22 +2,17 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt,
+    fs, io,
     path::Path,
-    thread,
     time::{Duration, SystemTime},
 };
 
 use super::{StoredImages, image::Changed, index::Index, index::What, wait};
 use crate::{
     blobs::{BlobLimits, BlobsPruned, Hash},
+    due::{Forget, when_due},
     record::Instant,
 };
-
-/// Looking through everything is done once in this time.
-const EVERY: Duration = Duration::from_secs(24 * 3600);
 
 /// Whoever has just kept something may not have said yet what for.
 const YOUNG: Duration = Duration::from_secs(3600);
@@ -28,18 +23,9 @@ const MOST_SESSIONS: usize = 100_000;
 impl StoredImages {
     /// Forgets what is not kept any longer, on a thread of its own, if that is due. Nobody waits for it.
     pub fn prune_when_due(&self) {
-        let stamp = self.0.options.place().join("pruned");
-        let age =
-            fs::metadata(&stamp).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age < EVERY) || !self.0.options.place().exists() {
-            return;
-        }
         let images = self.clone();
-        // A thread that cannot be had, or is cut off, leaves it for the next time.
-        let _ = thread::Builder::new().name("haft-prune".to_owned()).spawn(move || {
-            if images.prune(SystemTime::now()).is_ok() {
-                let _ = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(stamp);
-            }
+        when_due(self.0.options.place().join("pruned"), move |forget| {
+            images.prune_by(SystemTime::now(), forget).map(drop)
         });
     }
 
@@ -48,11 +34,20 @@ impl StoredImages {
     /// # Errors
     /// The book or the blobs cannot be read. Nothing that is wanted was forgotten then.
     pub fn prune(&self, now: SystemTime) -> io::Result<BlobsPruned> {
+        self.prune_by(now, Forget::OldAndMuch)
+    }
+
+    fn prune_by(&self, now: SystemTime, forget: Forget) -> io::Result<BlobsPruned> {
         let options = &self.0.options;
-        let mut wanted = self.wanted_by_images(now)?;
-        let roots = self.roots(now);
+        // To a clock that jumped ahead, what was kept a moment ago is no longer young either.
+        let (keep, young) = match forget {
+            Forget::OldAndMuch => (options.keep, YOUNG),
+            Forget::Much => (Duration::MAX, Duration::MAX),
+        };
+        let mut wanted = self.wanted_by_images(now, keep)?;
+        let roots = self.roots(now, keep);
         roots.iter().for_each(|(_, index)| wanted.extend(hashes(index)));
-        let limits = BlobLimits { most_bytes: options.max_total, young: YOUNG, now };
+        let limits = BlobLimits { most_bytes: options.max_total, young, now };
         let pruned = self.0.blobs.prune(&|hash| wanted.contains(hash), &limits)?;
         if pruned.wanted > 0 {
             // Some of what they say is kept is not: the next look reads everything again.
@@ -61,8 +56,8 @@ impl StoredImages {
         Ok(pruned)
     }
 
-    fn wanted_by_images(&self, now: SystemTime) -> io::Result<HashSet<Hash>> {
-        let since = now.checked_sub(self.0.options.keep).unwrap_or(SystemTime::UNIX_EPOCH);
+    fn wanted_by_images(&self, now: SystemTime, keep: Duration) -> io::Result<HashSet<Hash>> {
+        let since = now.checked_sub(keep).unwrap_or(SystemTime::UNIX_EPOCH);
         let since = since.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
         let since = Instant(i64::try_from(since).unwrap_or(i64::MAX));
         let mut wanted = HashSet::new();
@@ -78,11 +73,11 @@ impl StoredImages {
     }
 
     /// The looks at roots that somebody works in, and those of watches that are open.
-    fn roots(&self, now: SystemTime) -> Vec<(std::path::PathBuf, Index)> {
+    fn roots(&self, now: SystemTime, keep: Duration) -> Vec<(std::path::PathBuf, Index)> {
         let directories = fs::read_dir(self.0.options.place().join("roots")).into_iter().flatten().flatten();
         let mut found = Vec::new();
         for directory in directories.map(|entry| entry.path()) {
-            if is_older(&directory.join("index"), now, self.0.options.keep) {
+            if is_older(&directory.join("index"), now, keep) {
                 let _ = fs::remove_file(directory.join("index"));
             }
             let open = fs::read_dir(directory.join("open"))

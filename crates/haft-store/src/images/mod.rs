@@ -163,22 +163,9 @@ impl Shared {
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down what a call changed. Many images become several events.
+    /// Writes down what a call changed.
     fn record(&self, doer: &Doer, changed: &Changed, durability: Durability) -> io::Result<()> {
-        let parts = changed.images.chunks(MOST_IMAGES);
-        let parts: Vec<&[Image]> = if changed.images.is_empty() { vec![&[]] } else { parts.collect() };
-        let mut entries = Vec::with_capacity(parts.len());
-        for (at, images) in parts.into_iter().enumerate() {
-            let mut part = changed.without_images();
-            part.images = images.to_vec();
-            part.workspace = shown(&doer.workspace).to_string();
-            if at == 0 {
-                part.left_out.clone_from(&changed.left_out);
-                part.settled.clone_from(&changed.settled);
-            }
-            entries.push(Entry::Event(event(doer, EventKind::IMAGE, serde_json::to_value(part)?)));
-        }
-        wait(self.book.append(entries, durability))
+        wait(self.book.append(events(doer, changed)?, durability))
     }
 
     fn note(&self, key: &CallKey, words: String) {
@@ -215,6 +202,24 @@ impl Shared {
 const MOST_IMAGES: usize = 500;
 
 const MOST_NOTES: usize = 1_000;
+
+/// What a call changed, as it is written down. Many images become several events.
+fn events(doer: &Doer, changed: &Changed) -> io::Result<Vec<Entry>> {
+    let parts = changed.images.chunks(MOST_IMAGES);
+    let parts: Vec<&[Image]> = if changed.images.is_empty() { vec![&[]] } else { parts.collect() };
+    let mut entries = Vec::with_capacity(parts.len());
+    for (at, images) in parts.into_iter().enumerate() {
+        let mut part = changed.without_images();
+        part.images = images.to_vec();
+        part.workspace = shown(&doer.workspace).to_string();
+        if at == 0 {
+            part.left_out.clone_from(&changed.left_out);
+            part.settled.clone_from(&changed.settled);
+        }
+        entries.push(Entry::Event(event(doer, EventKind::IMAGE, serde_json::to_value(part)?)));
+    }
+    Ok(entries)
+}
 
 fn event(doer: &Doer, kind: EventKind, body: serde_json::Value) -> EventRow {
     EventRow {

@@ -1,7 +1,7 @@
 //! What taking calls back would do, file by file. Nothing is changed here.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fs::{self, File},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
@@ -24,6 +24,9 @@ use crate::blobs::Hash;
 pub struct Plan {
     /// The calls that are taken back.
     pub calls: Vec<CallKey>,
+    /// Those of which something is: of the others every file is refused. For an undo that is taken back, the calls that it
+    /// took back.
+    pub taken: Vec<CallKey>,
     /// The undo that is taken back instead.
     pub redoes: Option<CallKey>,
     /// In which turn they were.
@@ -91,6 +94,7 @@ impl Shared {
     pub(super) fn plan_undo(&self, chain: &Chain, calls: Vec<CallKey>, takes: Takes<'_>) -> io::Result<Plan> {
         let is_meant = |link: &&Link| calls.contains(&link.key);
         let (mut turn, mut workspace, mut files, mut settled) = (0, PathBuf::new(), Vec::new(), Vec::new());
+        let mut taken: HashSet<&CallKey> = HashSet::new();
         for (path, links) in &chain.paths {
             let Some(first) = links.iter().position(|link| calls.contains(&link.key)) else { continue };
             (turn, workspace) = (links[first].turn, haft_tool::unshown(&links[first].workspace));
@@ -108,12 +112,16 @@ impl Shared {
             {
                 file.standing = Standing::Refused(why);
             }
+            if !planned.as_ref().is_some_and(Planned::is_refused) {
+                taken.extend(meant.iter().filter(is_meant).map(|link| &link.key));
+            }
             settled.extend(planned.is_none().then(|| path.clone()));
             files.extend(planned.map(|file| Planned { late: meant.iter().any(|link| link.late), ..file }));
         }
         let left_out = chain.left_out.iter().filter(|(key, _)| calls.contains(key));
         let left_out = left_out.map(|(_, words)| words.clone()).collect();
-        Ok(Plan { calls, redoes: None, turn, workspace, files, settled, left_out })
+        let taken = calls.iter().filter(|key| taken.contains(key)).cloned().collect();
+        Ok(Plan { calls, taken, redoes: None, turn, workspace, files, settled, left_out })
     }
 
     /// Takes an undo back.
@@ -127,12 +135,21 @@ impl Shared {
         for (path, (before, after)) in &images {
             files.extend(self.planned(path, after, before, takes(path))?);
         }
+        let is_refused =
+            |path: &Path| files.iter().any(|file: &Planned| file.path == path && file.is_refused());
+        let mut taken: Vec<CallKey> = Vec::new();
+        for link in undo.taken.iter().filter(|(path, _)| !is_refused(path)).flat_map(|(_, links)| links) {
+            if !taken.contains(&link.key) {
+                taken.push(link.key.clone());
+            }
+        }
         let is_open = |path: &&PathBuf| !files.iter().any(|file: &Planned| file.path == **path);
         let settled = undo.taken.keys().filter(is_open).cloned().collect();
         let workspace = haft_tool::unshown(&undo.workspace);
         let redoes = Some(undo.key.clone());
         Ok(Plan {
             calls: Vec::new(),
+            taken,
             redoes,
             turn: undo.turn,
             workspace,

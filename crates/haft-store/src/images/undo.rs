@@ -84,12 +84,14 @@ impl StoredImages {
                 let family = self.family()?;
                 let calls = match self.numbered(name)? {
                     Some(key) if chain.links().any(|link| link.key == key) => vec![key],
-                    Some(key) => family.made_for(&chain, &key.session, &key.call),
-                    None => Vec::new(),
-                };
-                let calls = match calls.is_empty() {
-                    true => named(&chain, &family, workspace, name)?,
-                    false => calls,
+                    Some(key) => match family.made_for(&chain, &key.session, &key.call) {
+                        // A number means one call: another that happens to have it as its id is not guessed.
+                        made if made.is_empty() => {
+                            return Err(nothing_of(&chain, name, &|found| *found == key));
+                        }
+                        made => made,
+                    },
+                    None => named(&chain, &family, workspace, name)?,
                 };
                 self.0.plan_undo(&chain, calls, &takes)
             }
@@ -98,15 +100,15 @@ impl StoredImages {
     }
 
     /// Does what a plan says, for the files that are ready: all of them or none. What is there now is kept, so that this can
-    /// be taken back, too. `ledger` is that of the engine.
+    /// be taken back, too. `ledger` is that of the engine; `by` is on whose word, for the journal: `person`, `--yes`.
     ///
     /// # Errors
     /// A file has changed since the plan was made, or cannot be put back.
-    pub fn carry_out(&self, plan: &Plan, ledger: Option<&Path>) -> Result<Undone, UndoError> {
+    pub fn carry_out(&self, plan: &Plan, ledger: Option<&Path>, by: &str) -> Result<Undone, UndoError> {
         let files: Vec<&Planned> = plan.ready().collect();
         let doer = self.doer(plan);
         let began = std::time::Instant::now();
-        let started = Entry::Started(Box::new(claim(&doer, plan, &files)));
+        let started = Entry::Started(Box::new(claim(&doer, plan, &files, by)));
         wait(self.0.book.append(vec![started], Durability::Power))?;
         let done = self.put_back(plan, &files, &doer, ledger);
         self.close(plan, &doer, began.elapsed(), done.as_ref().err())?;
@@ -204,9 +206,10 @@ impl StoredImages {
         let mut entries = vec![Entry::Finished(Box::new(outcome))];
         if failed.is_none() {
             let by = doer.key.call.as_str();
-            for key in &plan.calls {
+            let kind = if plan.redoes.is_some() { EventKind::REDONE } else { EventKind::UNDONE };
+            for key in &plan.taken {
                 let whose = Doer { key: key.clone(), ..doer.clone() };
-                entries.push(Entry::Event(event(&whose, EventKind::UNDONE, json!({ "by": by }))));
+                entries.push(Entry::Event(event(&whose, kind.clone(), json!({ "by": by }))));
             }
         }
         wait(self.0.book.append(entries, Durability::Power))
@@ -233,7 +236,7 @@ fn tool(plan: &Plan) -> &'static str {
     if plan.redoes.is_some() { "redo" } else { "undo" }
 }
 
-fn claim(doer: &Doer, plan: &Plan, files: &[&Planned]) -> Claim {
+fn claim(doer: &Doer, plan: &Plan, files: &[&Planned], by: &str) -> Claim {
     let calls: Vec<&str> = plan.calls.iter().chain(&plan.redoes).map(|key| key.call.as_str()).collect();
     let verb = if plan.redoes.is_some() { "Redo what was taken back by" } else { "Take back" };
     Claim {
@@ -252,7 +255,7 @@ fn claim(doer: &Doer, plan: &Plan, files: &[&Planned]) -> Claim {
             .collect(),
         input: json!({ "calls": calls }),
         decision: json!(null),
-        approval: None,
+        approval: Some(json!({ "by": by, "said": "yes" })),
     }
 }
 
@@ -374,9 +377,23 @@ fn named(chain: &Chain, family: &Family, workspace: &Path, name: &str) -> Result
         found = here.last().or(there.last()).map(|link| link.key.clone()).into_iter().collect();
     }
     if found.is_empty() {
-        return Err(UndoError::Nothing(format!(
-            "there is no call, turn or session `{name}` that changed something which stands"
-        )));
+        let is_call = |key: &CallKey| match name.split_once('/') {
+            Some((session, call)) => in_session(key, session) && key.call.as_str() == call,
+            None => key.call.as_str() == name || in_session(key, name),
+        };
+        return Err(nothing_of(chain, name, &is_call));
     }
     Ok(found)
+}
+
+/// Why there is nothing to take back of what somebody named.
+fn nothing_of(chain: &Chain, name: &str, is_meant: &dyn Fn(&CallKey) -> bool) -> UndoError {
+    let took = |undo: &&Undo| undo.taken.values().flatten().any(|link| is_meant(&link.key));
+    UndoError::Nothing(match chain.undos.iter().rfind(took) {
+        Some(undo) => format!(
+            "`{name}` was already taken back by {}; haft undo --redo makes again what was taken back last",
+            undo.key.call
+        ),
+        None => format!("there is no call, turn or session `{name}` that changed something which stands"),
+    })
 }

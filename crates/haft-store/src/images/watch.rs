@@ -17,12 +17,20 @@ use haft_tool::{SessionId, shown};
 use super::{
     Shared,
     compare::{Happened, compare},
-    image::Changed,
+    events,
+    image::{Changed, Image},
     index::Index,
     marker::{Abandoned, Marker, abandoned, latest, let_them_die},
     scan::{Scan, Scanned},
+    wait,
 };
-use crate::book::Durability;
+use crate::{
+    book::Durability,
+    record::{Entry, PathRow},
+};
+
+/// So many files that a command changed are found again by their names.
+const MOST_TOUCHED: usize = 1000;
 
 /// A call whose task goes on.
 pub(super) struct Lasting {
@@ -213,7 +221,9 @@ impl Shared {
             return Ok(());
         }
         let changed = Changed { images, late, left_out, ..Changed::default() };
-        self.record(doer, &changed, Durability::Process)
+        let mut entries = events(doer, &changed)?;
+        entries.push(Entry::Touched { key: doer.key.clone(), paths: touched(&changed.images) });
+        wait(self.book.append(entries, Durability::Process))
     }
 
     /// Finds out what those did who were cut off.
@@ -241,6 +251,12 @@ impl Shared {
             room.sealed.clear();
         }
     }
+}
+
+/// Nobody foresaw what a command would change: from now on it is found by that, too.
+fn touched(images: &[Image]) -> Vec<PathRow> {
+    let files = images.iter().filter(|image| image.is_of_content()).take(MOST_TOUCHED);
+    files.map(|image| PathRow { path: image.shown().to_owned(), writes: true }).collect()
 }
 
 /// The roots that lie in no other.

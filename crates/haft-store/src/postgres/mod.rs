@@ -29,7 +29,9 @@ use self::{
     room::{Lease, Room},
 };
 use crate::{
-    book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned},
+    book::{
+        Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, Retention,
+    },
     record::{CallRow, Claim, Entry, EventRow, SessionRow},
 };
 
@@ -58,12 +60,13 @@ impl PostgresBook {
     /// something is first written or read. An address that leaves this machine means TLS, with the server's certificate
     /// checked; `sslmode=disable` in it says otherwise.
     ///
-    /// `lease` is how long a process that says nothing is taken to live: [`LEASE`] for most. `limits` are enforced once a
-    /// day, by one of the processes.
-    pub fn at(address: &str, lease: Duration, limits: Limits) -> io::Result<PostgresBook> {
+    /// `lease` is how long a process that says nothing is taken to live: [`LEASE`] for most. `retention` is enforced once
+    /// a day, by one of the processes.
+    pub fn at(address: &str, lease: Duration, retention: Retention) -> io::Result<PostgresBook> {
         let (link, queue) = (Link::to(address)?, Arc::new(Queue::default()));
         let shown = link.shown().to_owned();
-        let desk = Desk::open(move |queue| Room::new(link, queue, Lease::new(lease), limits), queue.clone())?;
+        let desk =
+            Desk::open(move |queue| Room::new(link, queue, Lease::new(lease), retention), queue.clone())?;
         Ok(PostgresBook { desk, queue, shown })
     }
 
@@ -168,6 +171,7 @@ fn session_of(entry: &Entry) -> &SessionId {
         Entry::Turn(turn) => &turn.session,
         Entry::Started(claim) | Entry::Refused(claim) => &claim.key.session,
         Entry::Finished(outcome) => &outcome.key.session,
+        Entry::Touched { key, .. } => &key.session,
         Entry::Event(event) => &event.session,
         Entry::TurnEnded { session, .. } => session,
     }

@@ -71,7 +71,8 @@ async fn larger(link: &Link, most: u64, pruned: &mut Pruned) -> Result<(), BookE
     let rows = link.ask(async |client| client.query(SIZES, &[]).await).await?;
     let bytes = |row: &Row| u64::try_from(row.get::<_, i64>("bytes")).unwrap_or(0);
     let mut whole: u64 = rows.iter().map(bytes).sum();
-    for row in rows.iter().filter(|row| !row.get::<_, bool>("runs")) {
+    // One that has nothing yet makes no room: it has just begun.
+    for row in rows.iter().filter(|row| !row.get::<_, bool>("runs") && bytes(row) > 0) {
         if whole <= most {
             return Ok(());
         }

@@ -50,6 +50,12 @@ impl Batch {
     pub(super) fn is_awaited(&self) -> bool {
         self.done.is_some()
     }
+
+    /// A copy that nobody waits for, if it ends a call.
+    fn end_of_a_call(&self) -> Option<Batch> {
+        let ends = self.entries.iter().any(|(_, entry)| entry.ends_a_call());
+        ends.then(|| Batch { entries: self.entries.clone(), durability: self.durability, done: None })
+    }
 }
 
 #[derive(Default)]
@@ -151,13 +157,22 @@ impl Queue {
     }
 
     /// Puts back what could not be written, before all else, and gives what somebody waits for: they are told, and decide
-    /// themselves.
+    /// themselves. The end of a call is so whatever they decide: a copy of it is tried again.
     pub(super) fn put_back(&self, batches: Vec<Batch>) -> Vec<Batch> {
         let mut state = self.lock();
         let later = std::mem::take(&mut state.batches);
-        let (awaited, queued): (Vec<Batch>, Vec<Batch>) =
-            batches.into_iter().chain(later).partition(Batch::is_awaited);
-        state.batches = queued.into();
+        let mut awaited = Vec::new();
+        for batch in batches.into_iter().chain(later) {
+            if !batch.is_awaited() {
+                state.batches.push_back(batch);
+                continue;
+            }
+            if let Some(copy) = batch.end_of_a_call() {
+                state.entries += copy.entries.len();
+                state.batches.push_back(copy);
+            }
+            awaited.push(batch);
+        }
         awaited
     }
 

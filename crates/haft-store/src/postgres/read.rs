@@ -221,6 +221,7 @@ pub(super) async fn sessions(room: Rc<Room>, most: usize) -> Result<Vec<SessionR
         last: Instant(row.get("lately")),
         workspace: shown(row.get("workspace")),
         caller: serde_json::from_str(row.get("caller")).unwrap_or_default(),
+        mode: shown(row.get("mode")),
         turns: small(row.get("turns")),
         calls: count(row.get("calls")),
         refused: count(row.get("refused")),

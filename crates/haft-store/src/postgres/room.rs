@@ -22,7 +22,7 @@ use super::{
     schema::{self, Form},
     write,
 };
-use crate::book::{BookError, Limits};
+use crate::book::{BookError, Retention};
 
 /// How long the writer leaves a server alone that did not take what it was given.
 const RESPITE: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub(super) struct Room {
     link: Link,
     queue: Arc<Queue>,
     pub(super) lease: Lease,
-    limits: Limits,
+    retention: Retention,
     /// Set when the tables are as they should be and the lease is ours.
     ready: OnceCell<()>,
 }
@@ -69,8 +69,8 @@ impl Lease {
 }
 
 impl Room {
-    pub(super) fn new(link: Link, queue: Arc<Queue>, lease: Lease, limits: Limits) -> Room {
-        Room { link, queue, lease, limits, ready: OnceCell::new() }
+    pub(super) fn new(link: Link, queue: Arc<Queue>, lease: Lease, retention: Retention) -> Room {
+        Room { link, queue, lease, retention, ready: OnceCell::new() }
     }
 
     pub(super) fn queue(&self) -> &Queue {
@@ -91,7 +91,7 @@ impl Room {
                 }
                 self.renew().await?;
                 spawn_local(Room::keep_renewing(self.clone()));
-                spawn_local(prune::daily(self.clone(), self.limits));
+                spawn_local(Room::keep_forgetting(self.clone()));
                 Ok(())
             })
             .await?;
@@ -125,6 +125,13 @@ impl Room {
             sleep(room.lease.holds / 3).await;
             // One that fails is tried again before long; what can be told of it, the next claim tells.
             let _ = room.renew().await;
+        }
+    }
+
+    async fn keep_forgetting(room: Rc<Room>) {
+        loop {
+            prune::daily(room.clone(), room.retention.now()).await;
+            sleep(room.retention.every).await;
         }
     }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{queue::Batch, room::Lease, text::kept};
 use crate::{
     book::Durability,
-    record::{Claim, Entry, EventKind, EventRow, Outcome, Turn},
+    record::{Claim, Entry, EventKind, EventRow, Outcome, PathRow, Turn},
 };
 
 /// How states are written. Cut off is none of them: it is open, and nobody there.
@@ -33,7 +33,7 @@ pub(super) async fn entries(client: &mut Client, batches: &[Batch], lease: &Leas
         // The server has it when it answers, and that is more than the end of this process needs.
         transaction.batch_execute("SET LOCAL synchronous_commit TO off").await?;
     }
-    for sql in [BEGIN, FINISH, EVENT] {
+    for sql in [BEGIN, FINISH, EVENT, TOUCH] {
         // Known before they are used: one that had to be prepared first would be overtaken by the next.
         transaction.prepare_cached(sql).await?;
     }
@@ -54,6 +54,7 @@ async fn write(on: &Transaction<'_>, mark: Uuid, entry: &Entry, lease: &Lease) -
         Entry::Started(claim) => begin(on, mark, claim, OPEN, lease).await.map(drop),
         Entry::Refused(claim) => begin(on, mark, claim, REFUSED, lease).await.map(drop),
         Entry::Finished(outcome) => finish(on, outcome).await,
+        Entry::Touched { key, paths } => touched(on, key, paths).await,
         Entry::Event(row) => event(on, mark, row).await,
     }
 }
@@ -148,6 +149,13 @@ async fn finish(on: &Transaction<'_>, outcome: &Outcome) -> Result<(), Error> {
         &kept(result),
     ];
     on.execute(&sql, &values).await.map(drop)
+}
+
+async fn touched(on: &Transaction<'_>, key: &CallKey, paths: &[PathRow]) -> Result<(), Error> {
+    let names: Vec<_> = paths.iter().map(|path| kept(&path.path)).collect();
+    let writes: Vec<bool> = paths.iter().map(|path| path.writes).collect();
+    let sql = on.prepare_cached(TOUCH).await?;
+    on.execute(&sql, &[&hash(key), &names, &writes]).await.map(drop)
 }
 
 async fn event(on: &Transaction<'_>, mark: Uuid, row: &EventRow) -> Result<(), Error> {
@@ -270,6 +278,20 @@ const FINISH: &str = "
     ON CONFLICT (key) DO UPDATE SET
         state = excluded.state, fault = excluded.fault, duration_us = excluded.duration_us, result = excluded.result
     WHERE c.state = 2 OR c.state = 0 AND excluded.state = 1";
+
+/// A path that the call is known by already stays once.
+const TOUCH: &str = "
+    WITH found AS (
+        SELECT c.no, p.path, p.writes, p.place
+        FROM haft_calls c, unnest($2::text[], $3::boolean[]) WITH ORDINALITY AS p (path, writes, place)
+        WHERE c.key = $1
+    ), known AS (
+        UPDATE haft_paths p SET writes = p.writes OR f.writes FROM found f WHERE p.no = f.no AND p.path = f.path
+    )
+    INSERT INTO haft_paths (no, place, path, writes)
+    SELECT f.no, f.place + (SELECT count(*) FROM haft_paths p WHERE p.no = f.no), f.path, f.writes
+    FROM found f
+    WHERE NOT EXISTS (SELECT FROM haft_paths p WHERE p.no = f.no AND p.path = f.path)";
 
 const EVENT: &str = "
     INSERT INTO haft_events (id, session, key, call, digest, nth, turn, at, kind, body)

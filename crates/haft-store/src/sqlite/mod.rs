@@ -35,7 +35,9 @@ use self::{
     writer::{Job, Shared},
 };
 use crate::{
-    book::{Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned},
+    book::{
+        Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, Retention,
+    },
     record::{CallRow, Claim, Entry, EventRow, SessionRow},
 };
 
@@ -52,17 +54,17 @@ struct Inner {
 }
 
 impl SqliteBook {
-    /// The book at this path. Nothing is opened yet. `tell` is told what went wrong that nobody waits for; `limits` are
-    /// enforced once a day.
+    /// The book at this path. Nothing is opened yet. `tell` is told what went wrong that nobody waits for; `retention` is
+    /// enforced once a day, however long the process lives.
     pub fn at(
         path: impl Into<PathBuf>,
-        limits: Limits,
+        retention: Retention,
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> SqliteBook {
         let shared = Shared {
             path: path.into(),
             queue: Queue::default(),
-            limits,
+            retention,
             tell: Box::new(tell),
             troubled: AtomicBool::new(false),
         };

@@ -22,7 +22,7 @@ pub(super) struct Owner {
     name: String,
     path: PathBuf,
     /// Held for its lock.
-    _file: File,
+    file: File,
 }
 
 impl Owners {
@@ -38,12 +38,11 @@ impl Owners {
             let name = format!("{}-{}", std::process::id(), &Uuid::now_v7().simple().to_string()[20..]);
             let path = self.0.join(&name);
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            let is_locked = file.try_lock().is_ok();
+            let owner = Owner { name, path, file };
             // Somebody who sweeps may have taken the file away before it was locked.
-            let is_ours = file.try_lock().is_ok()
-                && fs::metadata(&path)
-                    .is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
-            if is_ours {
-                return Ok(Owner { name, path, _file: file });
+            if is_locked && owner.is_known() {
+                return Ok(owner);
             }
         }
     }
@@ -79,6 +78,12 @@ impl Owners {
 impl Owner {
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether others find it.
+    pub(super) fn is_known(&self) -> bool {
+        let there = fs::metadata(&self.path);
+        there.is_ok_and(|there| self.file.metadata().is_ok_and(|own| own.ino() == there.ino()))
     }
 }
 

@@ -3,6 +3,8 @@
 //! A little at a time, so that nobody who wants to write waits long, and so that a process which ends in the middle has
 //! forgotten something.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 
 use super::owner::Owners;
@@ -56,12 +58,12 @@ pub(super) fn prune(
 ) -> Result<Pruned> {
     let mut pruned = Pruned::default();
     loop {
-        let before = match (limits.before, limits.max_bytes) {
-            (_, Some(most)) if size(db)? > most => i64::MAX,
-            (Some(before), _) => before.0,
+        let what = match (limits.before, limits.max_bytes) {
+            (_, Some(most)) if size(db)? > most => What::Oldest,
+            (Some(before), _) => What::Before(before.0),
             (None, _) => break,
         };
-        let some = forget(db, owners, before)?;
+        let some = forget(db, owners, what)?;
         pruned.calls += some.calls;
         pruned.sessions += some.sessions;
         if some.calls == 0 || !go_on() {
@@ -87,19 +89,29 @@ fn size(db: &Connection) -> Result<u64> {
     Ok(pages.saturating_mul(figure("page_size")?).unsigned_abs())
 }
 
-/// Forgets the oldest calls that began before a time. Those that run stay.
-fn forget(db: &mut Connection, owners: &Owners, before: i64) -> Result<Pruned> {
+/// What is forgotten.
+#[derive(Clone, Copy)]
+enum What {
+    /// What is older than this.
+    Before(i64),
+    /// The oldest, however young it is.
+    Oldest,
+}
+
+/// Forgets the oldest calls of what is meant, and the sessions of which nothing is left. Calls that run stay.
+fn forget(db: &mut Connection, owners: &Owners, what: What) -> Result<Pruned> {
+    let before = if let What::Before(before) = what { before } else { i64::MAX };
     let forgetting = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let sql = "SELECT no, state, owner FROM spans CROSS JOIN calls ON no BETWEEN block << 10 AND (block << 10) + 1023
+    let sql = "SELECT no, session, state, owner FROM spans CROSS JOIN calls ON no BETWEEN block << 10 AND (block << 10) + 1023
         WHERE earliest < ?1 AND at < ?1 ORDER BY block, no LIMIT ?2";
-    let oldest: Vec<(i64, i64, Option<String>)> = forgetting
+    let oldest: Vec<(i64, i64, i64, Option<String>)> = forgetting
         .prepare_cached(sql)?
-        .query_map(params![before, CHUNK], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .query_map(params![before, CHUNK], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
         .collect::<Result<_>>()?;
     let runs =
         |state: i64, owner: Option<&str>| state == 0 && owner.is_some_and(|owner| owners.is_alive(owner));
-    let mut pruned = Pruned::default();
-    for (no, ..) in oldest.iter().filter(|(_, state, owner)| !runs(*state, owner.as_deref())) {
+    let (mut pruned, mut emptied) = (Pruned::default(), BTreeSet::new());
+    for (no, session, ..) in oldest.iter().filter(|(_, _, state, owner)| !runs(*state, owner.as_deref())) {
         for sql in [
             "DELETE FROM touched WHERE no = ?1",
             "DELETE FROM events WHERE no = ?1",
@@ -109,20 +121,30 @@ fn forget(db: &mut Connection, owners: &Owners, before: i64) -> Result<Pruned> {
             forgetting.prepare_cached(sql)?.execute([no])?;
         }
         pruned.calls += 1;
+        emptied.insert(*session);
     }
-    if pruned.calls > 0 {
-        pruned.sessions = forget_empty(&forgetting)?;
+    if let What::Before(before) = what {
+        let mut old = forgetting.prepare_cached("SELECT id FROM sessions WHERE last < ?1")?;
+        emptied = old.query_map([before], |row| row.get(0))?.collect::<Result<_>>()?;
     }
+    pruned.sessions = forget_empty(&forgetting, &emptied)?;
     forgetting.commit()?;
     Ok(pruned)
 }
 
-/// Sessions without calls, and what only they had.
-fn forget_empty(db: &Connection) -> Result<u64> {
-    let gone =
-        "SELECT id FROM sessions WHERE NOT EXISTS (SELECT 1 FROM calls WHERE calls.session = sessions.id)";
-    db.execute(&format!("DELETE FROM turns WHERE session IN ({gone})"), [])?;
-    db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [])?;
-    let sessions = db.execute(&format!("DELETE FROM sessions WHERE id IN ({gone})"), [])?;
-    Ok(sessions as u64)
+/// Those of these sessions that have no calls, and what only they had. Never any session without calls: one that has just begun
+/// has none yet.
+fn forget_empty(db: &Connection, sessions: &BTreeSet<i64>) -> Result<u64> {
+    let mut forgotten = 0;
+    for id in sessions {
+        let sql =
+            "DELETE FROM sessions WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM calls WHERE session = ?1)";
+        if db.prepare_cached(sql)?.execute([id])? > 0 {
+            for sql in ["DELETE FROM turns WHERE session = ?1", "DELETE FROM events WHERE session = ?1"] {
+                db.prepare_cached(sql)?.execute([id])?;
+            }
+            forgotten += 1;
+        }
+    }
+    Ok(forgotten)
 }

@@ -77,15 +77,22 @@ impl Queue {
         Some(true)
     }
 
-    /// The next jobs to write, in their order. `None` if there will be no more.
-    pub(super) fn take(&self) -> Option<Vec<Job>> {
+    /// The next jobs to write, in their order; none if none came until then. `None` if there will be no more.
+    pub(super) fn take(&self, look: Option<Instant>) -> Option<Vec<Job>> {
         let mut waiting = self.lock();
         while waiting.jobs.is_empty() {
             if waiting.closed {
                 return None;
             }
             waiting.idle = true;
-            waiting = self.came.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting = match look.map(|look| look.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => {
+                    waiting.idle = false;
+                    return Some(Vec::new());
+                }
+                Some(left) => self.came.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.came.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+            };
         }
         waiting.idle = false;
         let until = Instant::now() + GATHER;

@@ -151,7 +151,8 @@ impl Eye<'_> {
                 (SELECT count(*) FROM calls WHERE session = sessions.id),
                 (SELECT count(*) FROM calls INDEXED BY calls_state WHERE session = sessions.id AND state = 2 AND state <> 1),
                 (SELECT count(DISTINCT touched.directory << 32 | touched.name) FROM calls CROSS JOIN touched ON touched.no = calls.no
-                    WHERE session = sessions.id AND touched.writes AND calls.state <> 2)
+                    WHERE session = sessions.id AND touched.writes AND calls.state <> 2),
+                mode
             FROM sessions ORDER BY last DESC, id DESC LIMIT ?1";
         let mut statement = self.db.prepare_cached(sql)?;
         let rows = statement.query_map([limit(most)], |row| {
@@ -166,6 +167,7 @@ impl Eye<'_> {
                 calls: count(6)?,
                 refused: count(7)?,
                 changed: count(8)?,
+                mode: row.get(9)?,
             })
         })?;
         rows.collect()

@@ -110,11 +110,17 @@ fn immutable(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// For its owner only, before anything is in it.
+///
+/// One that is there is not opened: the system drops all locks that a process has on a file as soon as the process closes any
+/// of its descriptors, and another connection of ours may count on them. Whoever looks at the file beside SQLite looks by its path.
 fn create(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        created => created.map(drop),
+    }
 }
 
 fn version(db: &Connection) -> rusqlite::Result<i64> {
@@ -197,6 +203,10 @@ pub(super) fn wrong(path: &Path, err: rusqlite::Error) -> BookError {
         Some(ErrorCode::DiskFull) => BookError::Full(shown),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             BookError::ReadOnly(shown, words)
+        }
+        // What lies beside the file could not be made or written: where the disk is full, SQLite says no more than this.
+        Some(ErrorCode::SystemIoFailure) => {
+            BookError::ReadOnly(shown, format!("{words}; the disk may be full"))
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => BookError::Corrupt(shown, words),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => BookError::Locked(shown),

@@ -58,6 +58,7 @@ impl Pen<'_> {
             Entry::Started(claim) => self.begin_unless_known(claim, CallState::Open),
             Entry::Refused(claim) => self.begin_unless_known(claim, CallState::Refused),
             Entry::Finished(outcome) => self.finish(outcome),
+            Entry::Touched { key, paths } => self.touched(key, paths),
             Entry::Event(event) => self.event(event),
         }
     }
@@ -206,6 +207,14 @@ impl Pen<'_> {
         let no = self.db.last_insert_rowid();
         self.began(no, outcome.at)?;
         Ok(no)
+    }
+
+    fn touched(&self, key: &CallKey, paths: &[PathRow]) -> Result<()> {
+        let mut find = self.db.prepare_cached("SELECT id FROM sessions WHERE name = ?1")?;
+        let session: Option<i64> = find.query_row([key.session.as_str()], |row| row.get(0)).optional()?;
+        let there = session.map(|session| self.find(session, key)).transpose()?.flatten();
+        // One that nobody began could not be recorded: nothing is found by it.
+        there.map_or(Ok(()), |there| paths.iter().try_for_each(|path| self.path(there.no, path)))
     }
 
     fn event(&self, event: &EventRow) -> Result<()> {

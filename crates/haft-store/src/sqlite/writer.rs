@@ -4,7 +4,12 @@
 //! must survive the end of power waits for the disk. What cannot be written is told to whoever waits; what nobody waits for is
 //! kept and tried again with what comes next, as far as there is room for it.
 
-use std::{path::PathBuf, sync::Arc, thread};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Instant,
+};
 
 use rusqlite::{Connection, TransactionBehavior};
 use serde_json::Value;
@@ -18,7 +23,7 @@ use super::{
     write::Pen,
 };
 use crate::{
-    book::{BookError, Claimed, Durability, Limits, Pruned},
+    book::{BookError, Claimed, Durability, Limits, Pruned, Retention},
     record::{Claim, Entry},
 };
 
@@ -66,6 +71,7 @@ impl Job {
         let of_entry = |entry: &Entry| match entry {
             Entry::Started(claim) | Entry::Refused(claim) => of_claim(claim),
             Entry::Finished(outcome) => 256 + outcome.result.len(),
+            Entry::Touched { paths, .. } => 256 + paths.len() * 128,
             Entry::Event(event) => 256 + size_of_value(&event.body),
             Entry::Turn(_) | Entry::TurnEnded { .. } => 256,
         };
@@ -77,15 +83,22 @@ impl Job {
         }
     }
 
-    fn fail(self, err: BookError) {
+    /// It could not be written: whoever waits is told. Gives what is to be tried again: what nobody waits for, and the end of
+    /// a call, which is so whoever heard that it is not written. Nothing else is: who is told that a call cannot begin does
+    /// not begin it.
+    fn fail(self, err: &BookError) -> Option<Job> {
         // Whoever does not wait any more need not know.
         match self {
-            Job::Append { done: Some(done), .. } => drop(done.send(Err(err))),
-            Job::Append { done: None, .. } => {}
-            Job::Claim { done, .. } => drop(done.send(Err(err))),
-            Job::Put { done, .. } => drop(done.send(Err(err))),
-            Job::Prune { done, .. } => drop(done.send(Err(err))),
+            Job::Append { entries, durability, done } => {
+                let told = done.map(|done| drop(done.send(Err(err.clone()))));
+                let stays = told.is_none() || entries.iter().any(Entry::ends_a_call);
+                return stays.then_some(Job::Append { entries, durability, done: None });
+            }
+            Job::Claim { done, .. } => drop(done.send(Err(err.clone()))),
+            Job::Put { done, .. } => drop(done.send(Err(err.clone()))),
+            Job::Prune { done, .. } => drop(done.send(Err(err.clone()))),
         }
+        None
     }
 
     fn succeed(self, result: Done) {
@@ -113,7 +126,7 @@ fn size_of_value(value: &Value) -> usize {
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) queue: Queue,
-    pub(super) limits: Limits,
+    pub(super) retention: Retention,
     pub(super) tell: Box<dyn Fn(&str) + Send + Sync>,
     /// What was not written and is waited for by nobody.
     pub(super) troubled: std::sync::atomic::AtomicBool,
@@ -122,35 +135,45 @@ pub(super) struct Shared {
 /// Starts the thread. It ends when the queue is closed and empty.
 pub(super) fn start(shared: Arc<Shared>) -> std::io::Result<()> {
     let writer = thread::Builder::new().name("haft-journal".to_owned());
-    writer
-        .spawn(move || Writer { shared: &shared, hand: None, kept_back: Vec::new(), maintained: false }.run())
-        .map(drop)
+    writer.spawn(move || Writer::new(&shared).run()).map(drop)
 }
 
 struct Writer<'a> {
     shared: &'a Shared,
+    owners: Owners,
+    /// Who this process is to others. Had once and held to the end, whatever breaks meanwhile: without it, what runs here
+    /// would look cut off.
+    owner: Option<Arc<Owner>>,
     hand: Option<Hand>,
     kept_back: Vec<Job>,
-    maintained: bool,
+    /// When it is asked next whether something is to be forgotten.
+    next_look: Option<Instant>,
 }
 
 /// What it needs to write; had when something is written for the first time, and again after it broke.
 struct Hand {
     db: Connection,
-    owner: Owner,
+    owner: Arc<Owner>,
     owners: Owners,
     waits_for_disk: bool,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(shared: &'a Shared) -> Writer<'a> {
+        let owners = Owners::of(&shared.path);
+        Writer { shared, owners, owner: None, hand: None, kept_back: Vec::new(), next_look: None }
+    }
+
     fn run(mut self) {
-        while let Some(batch) = self.shared.queue.take() {
+        while let Some(batch) = self.shared.queue.take(self.next_look) {
             let (prunes, jobs): (Vec<Job>, Vec<Job>) =
                 batch.into_iter().partition(|job| matches!(job, Job::Prune { .. }));
             self.write(jobs);
             prunes.into_iter().for_each(|job| self.prune(job));
             self.maintain();
         }
+        // The trouble may be over by now.
+        self.write(Vec::new());
         if !self.kept_back.is_empty() {
             let count = self.kept_back.len();
             let words =
@@ -160,20 +183,18 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, jobs: Vec<Job>) {
-        let mut jobs: Vec<Job> = std::mem::take(&mut self.kept_back).into_iter().chain(jobs).collect();
+        let jobs: Vec<Job> = std::mem::take(&mut self.kept_back).into_iter().chain(jobs).collect();
         if jobs.is_empty() {
             return;
         }
         match self.commit(&jobs) {
             Ok(results) => {
-                self.shared.troubled.store(false, std::sync::atomic::Ordering::Relaxed);
+                self.shared.troubled.store(false, Ordering::Relaxed);
                 jobs.into_iter().zip(results).for_each(|(job, result)| job.succeed(result));
             }
             Err(err) => {
-                self.shared.troubled.store(true, std::sync::atomic::Ordering::Relaxed);
-                let waited: Vec<Job> = jobs.extract_if(.., |job| job.is_waited_for()).collect();
-                self.keep_back(jobs, &err);
-                waited.into_iter().for_each(|job| job.fail(err.clone()));
+                self.shared.troubled.store(true, Ordering::Relaxed);
+                self.keep_back(jobs.into_iter().filter_map(|job| job.fail(&err)).collect(), &err);
             }
         }
     }
@@ -210,59 +231,60 @@ impl Writer<'_> {
 
     /// Forgets what is more than may be, where that is why there is no room. Says whether something was.
     fn make_room(&mut self) -> bool {
-        let (Some(hand), Some(most)) = (&mut self.hand, self.shared.limits.max_bytes) else { return false };
+        let (Some(hand), Some(most)) = (&mut self.hand, self.shared.retention.max_bytes) else {
+            return false;
+        };
         // Not all of what may be: the next one wants room, too.
         let limits = Limits { before: None, max_bytes: Some(most / 4 * 3) };
         prune::prune(&mut hand.db, &hand.owners, limits, &|| true).is_ok_and(|pruned| pruned.calls > 0)
     }
 
     fn try_commit(&mut self, jobs: &[Job]) -> Result<Vec<Done>, BookError> {
-        let path = &self.shared.path;
-        if self.hand.is_none() {
-            self.hand = Some(Hand::new(self.shared)?);
-        }
-        let Some(hand) = &mut self.hand else { return Err(BookError::Other("nobody can write".to_owned())) };
         let for_good = jobs.iter().any(Job::is_for_good);
-        hand.write(jobs, for_good).map_err(|err| wrong(path, err))
+        let path = &self.shared.path;
+        self.hand()?.write(jobs, for_good).map_err(|err| wrong(path, err))
+    }
+
+    fn hand(&mut self) -> Result<&mut Hand, BookError> {
+        let hand = match self.hand.take() {
+            Some(hand) => hand,
+            None => Hand::new(self.shared, self.owners.clone(), &mut self.owner)?,
+        };
+        Ok(self.hand.insert(hand))
     }
 
     fn prune(&mut self, job: Job) {
         let Job::Prune { limits, done } = job else { return };
-        let pruned = match &mut self.hand {
-            Some(hand) => prune::prune(&mut hand.db, &hand.owners, limits, &|| true),
-            None => match Hand::new(self.shared) {
-                Ok(mut hand) => prune::prune(&mut hand.db, &hand.owners, limits, &|| true),
-                Err(err) => return drop(done.send(Err(err))),
-            },
-        };
-        let _ = done.send(pruned.map_err(|err| wrong(&self.shared.path, err)));
+        let path = &self.shared.path;
+        let pruned = self.hand().and_then(|hand| {
+            prune::prune(&mut hand.db, &hand.owners, limits, &|| true).map_err(|err| wrong(path, err))
+        });
+        let _ = done.send(pruned);
     }
 
     /// Once a day, when nothing else is to be done: what is too old or too much goes.
     fn maintain(&mut self) {
-        let Some(hand) = self.hand.as_mut().filter(|_| !self.maintained && self.shared.queue.is_empty())
-        else {
-            return;
-        };
-        let go_on = || self.shared.queue.is_empty();
-        // It is tried again tomorrow; nothing depends on it today.
-        self.maintained =
-            prune::daily(&mut hand.db, &hand.owners, self.shared.limits, &go_on).unwrap_or(true);
+        let (queue, retention) = (&self.shared.queue, self.shared.retention);
+        let is_due = self.next_look.is_none_or(|at| at <= Instant::now());
+        let Some(hand) = self.hand.as_mut().filter(|_| is_due && queue.is_empty()) else { return };
+        let go_on = || queue.is_empty();
+        // What went wrong is tried again at the next look; nothing depends on it.
+        let is_done = prune::daily(&mut hand.db, &hand.owners, retention.now(), &go_on).unwrap_or(true);
+        self.next_look = is_done.then(|| Instant::now() + retention.every);
     }
 }
 
 impl Hand {
-    fn new(shared: &Shared) -> Result<Hand, BookError> {
+    fn new(shared: &Shared, owners: Owners, owner: &mut Option<Arc<Owner>>) -> Result<Hand, BookError> {
         let path = &*shared.path;
         let mut db = open_to_write(path, &shared.tell)?;
-        if let Some(most) = shared.limits.max_bytes {
+        if let Some(most) = shared.retention.max_bytes {
             // What runs is not forgotten: without a bound of its own it could fill the disk.
             let pages = (most.saturating_mul(2) / PAGE_BYTES).max(FEWEST_PAGES);
             db.pragma_update(None, "max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))
                 .map_err(|err| wrong(path, err))?;
         }
-        let owners = Owners::of(path);
-        let owner = owners.join().map_err(|err| BookError::at(path, &err))?;
+        let owner = held(path, &owners, owner)?;
         let marked = db.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|marking| {
             Pen { db: &marking, owner: owner.name(), owners: &owners }.mark_cut_off()?;
             marking.commit()
@@ -282,6 +304,15 @@ impl Hand {
         writing.commit()?;
         Ok(done)
     }
+}
+
+/// Who this process is. Another only if somebody took its file away: then nobody takes it for alive any more.
+fn held(path: &Path, owners: &Owners, owner: &mut Option<Arc<Owner>>) -> Result<Arc<Owner>, BookError> {
+    let held = match owner.take().filter(|owner| owner.is_known()) {
+        Some(owner) => owner,
+        None => Arc::new(owners.join().map_err(|err| BookError::at(path, &err))?),
+    };
+    Ok(owner.insert(held).clone())
 }
 
 fn one(pen: &Pen<'_>, job: &Job) -> rusqlite::Result<Done> {

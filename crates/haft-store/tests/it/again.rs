@@ -11,9 +11,13 @@ use haft_engine::{
     policy::Mode,
     result::ToolResult,
     session::{CallKey, Evidence, Found},
+    turn::Event,
 };
 use haft_redact::Redactor;
-use haft_store::{Book, CallFilter, Inspector, Journal, MemoryBook, OnFailure};
+use haft_store::{
+    Book, CallFilter, EventFilter, EventKind, Inspector, Journal, MemoryBook, OnFailure,
+    results::{ResultLimits, Results},
+};
 use haft_testkit::{Probe, Workspace};
 use haft_tool::{BoxFuture, Change, Cx, Effects, FaultKind, Reply, SharedTool, tool};
 use schemars::JsonSchema;
@@ -239,4 +243,52 @@ async fn a_journal_that_cannot_be_written_refuses_or_warns_as_it_was_told() {
         assert!(!told.lock().unwrap().is_empty(), "somebody is told");
         assert!(result.meta.notes.contains_key("journal"), "{:?}", result.meta.notes);
     }
+}
+
+#[tokio::test]
+async fn a_call_that_runs_unrecorded_says_so_while_it_runs_and_in_its_result() {
+    let (workspace, probe) = (Workspace::new("-- file\nx\n"), Probe::default());
+    let path = workspace.root().join("file/journal.db");
+    let book = haft_store::SqliteBook::at(path, crate::kit::NO_LIMITS, |_| {});
+    let session = process_with(&workspace, Journal::new(Arc::new(book), |_| {}), &probe);
+    let mut turn = session.live_turn();
+    turn.push(call("1", "Once", "a")).unwrap();
+    turn.close();
+    let mut told = None;
+    while let Some(event) = turn.next().await {
+        if let Event::Unrecorded { call, why } = event {
+            told = Some((call.to_string(), why));
+        }
+    }
+    let (id, why) = told.unwrap();
+    assert_eq!(id, "1");
+    let results = turn.results().await;
+    let note = results[0].meta.notes["journal"].as_str().unwrap_or_default();
+    assert_eq!(note, format!("this call was not recorded: {why}"));
+}
+
+#[tokio::test]
+async fn what_the_budget_of_a_turn_cuts_is_recorded_with_its_handle() {
+    let workspace = Workspace::new("");
+    let book: Arc<dyn Book> = Arc::new(MemoryBook::default());
+    let results = Results::at(workspace.root().join("results"), ResultLimits::default());
+    let engine = haft_testkit::engine(&workspace)
+        .tool(haft_testkit::sized())
+        .settings(|settings| settings.budget.per_turn = 20_000)
+        .results(results.clone())
+        .journal(Journal::new(book.clone(), |_| {}))
+        .build()
+        .unwrap();
+    let options = SessionOptions { id: "s".into(), ..SessionOptions::at(workspace.root()) };
+    let session = engine.session(options).unwrap();
+    let sized = |id: &str, bytes: usize| Call::new(id, "Sized", json!({ "bytes": bytes }));
+    let told = session.turn(vec![sized("small", 100), sized("large", 30_000)]).await;
+    let handle = told[1].meta.truncated.clone().unwrap().handle.unwrap();
+    assert_eq!(handle, "result:s/large");
+    assert_eq!(results.path(&handle.parse().unwrap()), told[1].meta.truncated.clone().unwrap().path.unwrap());
+    let spills = EventFilter { kinds: vec![EventKind::SPILL], ..EventFilter::default() };
+    let spills = book.events(spills).await.unwrap();
+    assert_eq!(spills.len(), 1, "{spills:?}");
+    assert_eq!(spills[0].key.as_ref().unwrap().call.as_str(), "large");
+    assert_eq!((&spills[0].body["handle"], &spills[0].body["bytes"]), (&json!(handle), &json!(30_000)));
 }

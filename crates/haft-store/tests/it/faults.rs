@@ -2,14 +2,15 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
+use haft_engine::session::CallState;
 use haft_store::{
-    Book, BookError, CallFilter, Claim, Claimed, Durability, Entry, Instant, Limits, SqliteBook,
+    Book, BookError, CallFilter, Claim, Claimed, Durability, Entry, Instant, Limits, Retention, SqliteBook,
 };
 use rusqlite::Connection;
 use serde_json::json;
@@ -49,6 +50,101 @@ async fn nothing_is_opened_before_something_is_written() {
     assert_eq!(book.calls(all()).await.unwrap().len(), 0);
     book.flush().await.unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// The locks of this process on a file, as the system has them.
+fn locks(path: &Path) -> usize {
+    let (inode, process) = (fs::metadata(path).unwrap().ino().to_string(), std::process::id().to_string());
+    let is_ours = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let place = words.iter().find(|word| word.contains(':') && word.len() > 3);
+        words.contains(&&*process) && place.is_some_and(|place| place.rsplit(':').next() == Some(&inode))
+    };
+    fs::read_to_string("/proc/locks").unwrap().lines().filter(is_ours).count()
+}
+
+#[tokio::test]
+async fn whoever_begins_to_write_leaves_the_locks_of_whoever_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let (book, _) = telling(&path);
+    book.claim(claim(&key("s", "1"))).await.unwrap();
+    drop(book);
+    closed(&path);
+    let (book, _) = telling(&path);
+    assert_eq!(book.calls(all()).await.unwrap().len(), 1);
+    assert!(locks(&path) > 0, "one that reads holds the file");
+    book.claim(claim(&key("s", "2"))).await.unwrap();
+    assert!(locks(&path) > 0, "without its locks, the last of others to leave takes our log away");
+}
+
+/// A call that runs, in a book that can write nothing large: whoever ends with the second word makes room again.
+async fn cramped(path: &Path) -> (SqliteBook, impl FnOnce()) {
+    let limits = Retention { max_bytes: Some(1), ..NO_LIMITS };
+    let book = SqliteBook::at(path, limits, |_| {});
+    book.claim(claim(&key("s", "runs"))).await.unwrap();
+    let other = Connection::open(path).unwrap();
+    other.execute_batch("CREATE TABLE junk (x); INSERT INTO junk VALUES (zeroblob(400000))").unwrap();
+    (book, move || other.execute_batch("DROP TABLE junk").unwrap())
+}
+
+#[tokio::test]
+async fn a_write_that_fails_in_passing_makes_nobody_look_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let (book, make_room) = cramped(&path).await;
+    let large = Claim { input: json!("x".repeat(100_000)), ..claim(&key("s", "large")) };
+    assert!(matches!(book.claim(large).await, Err(BookError::Full(_))));
+    make_room();
+    assert_eq!(book.claim(claim(&key("s", "small"))).await.unwrap(), Claimed::Yours);
+    let (other, _) = telling(&path);
+    assert!(matches!(other.claim(claim(&key("s", "runs"))).await.unwrap(), Claimed::Busy(_)));
+    assert!(book.calls(all()).await.unwrap().iter().all(|call| call.state == CallState::Open));
+}
+
+#[tokio::test]
+async fn the_end_of_a_call_that_could_not_be_written_is_written_when_there_is_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let (book, make_room) = cramped(&path).await;
+    let (runs, result) = (key("s", "runs"), "x".repeat(100_000));
+    let told = book.append(vec![outcome(&runs, &result)], Durability::Process).await;
+    assert!(matches!(told, Err(BookError::Full(_))), "{told:?}");
+    assert_eq!(book.result(&runs).await.unwrap(), None);
+    make_room();
+    book.flush().await.unwrap();
+    assert_eq!(book.result(&runs).await.unwrap(), Some(result));
+}
+
+#[tokio::test]
+async fn a_process_that_lives_for_days_forgets_each_day_though_nothing_happens() {
+    const DAY: i64 = 86_400_000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let ninety_days = Some(Duration::from_secs(90 * 86_400));
+    let limits = Retention { age: ninety_days, every: Duration::from_millis(20), ..NO_LIMITS };
+    let book = SqliteBook::at(&path, limits, |words| panic!("{words}"));
+    let (old, now) = (key("s", "old"), Instant::now());
+    book.claim(claim(&key("s", "runs"))).await.unwrap();
+    let db = Connection::open(&path).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
+    let ask = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let until = async |sql: &str, expected| {
+        for _ in 0..2000 {
+            if ask(sql) == expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{sql}: {}", ask(sql));
+    };
+    until("SELECT count(*) FROM documents WHERE key = 'pruned'", 1).await;
+    book.claim(Claim { at: Instant(now.0 - 100 * DAY), ..claim(&old) }).await.unwrap();
+    book.append(vec![outcome(&old, "{}")], Durability::Process).await.unwrap();
+    assert_eq!(ask("SELECT count(*) FROM calls"), 2, "it was done today");
+    let yesterday = (now.0 - 2 * DAY).to_string();
+    db.execute("UPDATE documents SET body = ?1 WHERE key = 'pruned'", [yesterday]).unwrap();
+    until("SELECT count(*) FROM calls", 1).await;
 }
 
 /// Waits until nobody has it open: the last to leave takes the log away.
@@ -112,7 +208,7 @@ async fn a_file_of_a_later_version_is_left_alone() {
 async fn where_there_is_no_room_whoever_waits_is_told_and_what_was_written_stays() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
-    let limits = Limits { before: None, max_bytes: Some(200 << 10) };
+    let limits = Retention { max_bytes: Some(200 << 10), ..NO_LIMITS };
     let told = Told::default();
     let tell = told.clone();
     let book = SqliteBook::at(&path, limits, move |words| tell.lock().unwrap().push(words.to_owned()));
@@ -135,7 +231,7 @@ async fn where_there_is_no_room_whoever_waits_is_told_and_what_was_written_stays
 #[tokio::test]
 async fn room_is_made_by_forgetting_before_anybody_is_told_that_there_is_none() {
     let directory = tempfile::tempdir().unwrap();
-    let limits = Limits { before: None, max_bytes: Some(200 << 10) };
+    let limits = Retention { max_bytes: Some(200 << 10), ..NO_LIMITS };
     let book = SqliteBook::at(directory.path().join("journal.db"), limits, |words| panic!("{words}"));
     for n in 0..40 {
         let key = key("s", &n.to_string());
@@ -242,7 +338,7 @@ async fn a_clock_that_jumps_ahead_forgets_nothing_on_the_first_day() {
         db.execute("UPDATE documents SET body = ?1 WHERE key = 'pruned'", [(now.0 - since).to_string()])
             .unwrap();
         drop(db);
-        let limits = Limits { before: Some(Instant(now.0 - 90 * DAY)), max_bytes: None };
+        let limits = Retention { age: Some(Duration::from_secs(90 * 86_400)), ..NO_LIMITS };
         let book = SqliteBook::at(&path, limits, |words| panic!("{words}"));
         book.claim(Claim { at: now, ..claim(&key("s", "new")) }).await.unwrap();
         maintained().await;

@@ -1,12 +1,14 @@
 //! Rows and books to test with.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use haft_engine::session::{CallKey, Digest};
-use haft_store::{Book, Claim, Entry, Instant, Limits, MemoryBook, Outcome, PathRow, SqliteBook, Turn};
+use haft_store::{Book, Claim, Entry, Instant, MemoryBook, Outcome, PathRow, Retention, SqliteBook, Turn};
 use serde_json::{Value, json};
 
-pub(crate) const NO_LIMITS: Limits = Limits { before: None, max_bytes: None };
+/// Nothing is forgotten.
+pub(crate) const NO_LIMITS: Retention =
+    Retention { age: None, max_bytes: None, every: Duration::from_secs(3600) };
 
 pub(crate) fn sqlite(directory: &Path) -> SqliteBook {
     SqliteBook::at(directory.join("journal.db"), NO_LIMITS, |words| panic!("{words}"))

@@ -7,6 +7,8 @@ mod books; //    the same promises for every book
 mod library; //  books that several processes have in hand
 mod promises; // what every book promises to all of them
 mod results; //  a result is restored as it was
+#[cfg(feature = "postgres")]
+mod server; //   a server's tables of other versions, a process that lives for days
 #[cfg(feature = "objects")]
 mod objects; //  blobs and results in a bucket
 mod again; //    calls that come again, through the engine

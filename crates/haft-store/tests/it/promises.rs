@@ -46,6 +46,8 @@ every_book! {
     sessions_are_counted_and_the_latest_comes_first,
     documents_are_replaced_only_by_who_has_seen_the_last,
     what_is_old_is_forgotten_and_what_runs_stays,
+    a_session_that_has_just_begun_stays_whatever_is_forgotten,
+    what_a_call_turned_out_to_change_is_found_by_its_path,
     every_text_comes_back_as_it_was,
     many_who_claim_at_once_get_each_call_once,
     what_is_queued_is_there_for_the_next_who_asks,
@@ -408,6 +410,39 @@ async fn what_is_old_is_forgotten_and_what_runs_stays(library: &Library) {
     let left: Vec<String> =
         book.sessions(9).await.unwrap().iter().map(|row| row.session.to_string()).collect();
     assert_eq!(left, ["v", "u"]);
+}
+
+async fn a_session_that_has_just_begun_stays_whatever_is_forgotten(library: &Library) {
+    let book = library.open();
+    four(&*book).await;
+    let now = tick();
+    write(&*book, vec![turn("new", 1)]).await;
+    let pruned = book.prune(Limits { before: Some(now), max_bytes: None }).await.unwrap();
+    assert_eq!((pruned.calls, pruned.sessions), (4, 2));
+    four(&*book).await;
+    write(&*book, vec![turn("newer", 1)]).await;
+    book.prune(Limits { before: Some(now), max_bytes: Some(1) }).await.unwrap();
+    let left = book.sessions(9).await.unwrap();
+    let left: Vec<&str> = left.iter().map(|row| row.session.as_str()).collect();
+    assert!(left.contains(&"new") && left.contains(&"newer"), "{left:?}");
+}
+
+async fn what_a_call_turned_out_to_change_is_found_by_its_path(library: &Library) {
+    let book = library.open();
+    let key = key("s", "command", 1);
+    write(&*book, vec![turn("s", 1)]).await;
+    let reads = PathRow { path: "/w/read".to_owned(), writes: false };
+    book.claim(Claim { paths: vec![reads], ..claim(&key) }).await.unwrap();
+    let written = |name: &str| PathRow { path: format!("/w/{name}"), writes: true };
+    let touched = || Entry::Touched { key: key.clone(), paths: vec![written("made"), written("read")] };
+    write(&*book, vec![touched(), touched(), finished(&key, "{}")]).await;
+    let path = Some("/w/made".to_owned());
+    assert_eq!(found(&*book, CallFilter { path, ..all() }).await, "command");
+    let mut paths = only_call(&*book).await.paths;
+    paths.sort_by(|one, other| one.path.cmp(&other.path));
+    assert_eq!(paths, [written("made"), written("read")], "each once, and written if it is written at all");
+    let session = &book.sessions(1).await.unwrap()[0];
+    assert_eq!((session.changed, session.mode.as_str()), (2, "default"));
 }
 
 async fn every_text_comes_back_as_it_was(library: &Library) {

@@ -90,6 +90,7 @@ fn meta() -> impl Strategy<Value = Meta> {
                 truncated: cut.map(|(bytes, shown, path)| Truncation {
                     bytes,
                     shown,
+                    handle: path.clone().map(|path| format!("result:{path}")),
                     path: path.map(Into::into),
                 }),
                 source: source.into(),

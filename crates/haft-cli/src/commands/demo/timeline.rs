@@ -46,6 +46,7 @@ impl Timeline {
             | Event::HookSaid { .. }
             | Event::Progress { .. }
             | Event::Retrying { .. }
+            | Event::Unrecorded { .. }
             | Event::TaskStarted { .. }
             | Event::TaskEnded { .. } => {}
         }

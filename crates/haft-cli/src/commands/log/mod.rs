@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_engine::session::CallState;
-use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter};
+use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter, EventKind, results::Handle};
 use serde_json::{Value, json};
 
 pub(crate) use when::Page;
@@ -42,6 +42,8 @@ pub(crate) struct Args {
 enum What {
     /// Shows one call: its input, what was decided and why, its result, all that happened to it
     Show(Box<With<Show>>),
+    /// Writes the whole of a large result, of which the model got a part
+    Result(Box<With<Large>>),
     /// Writes calls with all that is known of them as lines of JSON, the earliest first
     Export(Box<With<Which>>),
 }
@@ -50,6 +52,12 @@ enum What {
 struct Show {
     /// The call's number, or its id
     call: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct Large {
+    /// Its handle, as `haft log show` has it: result:SESSION/CALL. Or the call's number or id
+    handle: String,
 }
 
 /// Which calls.
@@ -85,6 +93,7 @@ Examples:
   haft log --path src/main.rs                who touched it
   haft log --verdict deny --json
   haft log show 42                           one of them
+  haft log result 42                         all of a result that was too large for the model
   haft log export --session work > work.jsonl";
 
 /// So many calls are shown, if nobody says how many.
@@ -110,17 +119,20 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let more = match &args.what {
         None => Options::default(),
         Some(What::Show(show)) => show.options.clone(),
+        Some(What::Result(large)) => large.options.clone(),
         Some(What::Export(export)) => export.options.clone(),
     };
     let options = &options.clone().and(more);
-    let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
-    let log = Log { options, store: &store, page: Page::stdout() };
+    let settings = Settings::read(options.config.as_deref(), &[])?;
+    let store = store::open(&settings)?;
+    let log = Log { options, settings: &settings, store: &store, page: Page::stdout() };
     let runtime = watch::runtime()?;
     runtime.block_on(async {
         match &args.what {
             None if args.follow => log.follow(&args.which).await,
             None => log.list(&args.which).await,
             Some(What::Show(show)) => log.show(&show.args.call).await,
+            Some(What::Result(large)) => log.result(&large.args.handle).await,
             Some(What::Export(export)) => log.export(&export.args).await,
         }
     })
@@ -128,6 +140,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
 
 struct Log<'a> {
     options: &'a Options,
+    settings: &'a Settings,
     store: &'a Store,
     page: Page,
 }
@@ -215,6 +228,38 @@ impl Log<'_> {
         }
         out.flush()?;
         Ok(Exit::Done)
+    }
+
+    /// The whole of a large result, as it is.
+    async fn result(&self, wanted: &str) -> anyhow::Result<Exit> {
+        let results = store::results(self.settings)?;
+        let (handle, missing) = match wanted.strip_prefix("result:") {
+            Some(_) => (wanted.to_owned(), format!("{wanted} is not kept any more, or never was")),
+            None => (
+                self.handle_of(wanted).await?,
+                format!(
+                    "the result of `{wanted}` was not large, or is not kept any more; see `haft log show {wanted}`"
+                ),
+            ),
+        };
+        let handle: Handle = handle.parse().map_err(|err| usage(format!("{wanted}: {err}")))?;
+        results.fetch(handle.session());
+        let mut file = results.near().open(&handle)?.ok_or_else(|| usage(missing))?;
+        // Not for a screen alone: whoever sends it elsewhere gets it byte for byte.
+        match std::io::copy(&mut file, &mut std::io::stdout().lock()) {
+            Err(err) if err.kind() != std::io::ErrorKind::BrokenPipe => Err(err.into()),
+            _ => Ok(Exit::Done),
+        }
+    }
+
+    /// The handle of a call's result: the latest that the journal has. What a tool cuts itself, as Bash does, is kept by the
+    /// call's own name.
+    async fn handle_of(&self, wanted: &str) -> anyhow::Result<String> {
+        let CallRow { key, session, call, .. } = self.find(wanted).await?;
+        let filter = EventFilter { key: Some(key), kinds: vec![EventKind::SPILL], ..EventFilter::default() };
+        let events = self.book().events(filter).await?;
+        let handle = events.iter().rev().find_map(|event| event.body["handle"].as_str());
+        Ok(handle.map_or_else(|| format!("result:{session}/{call}"), str::to_owned))
     }
 
     /// What the call changed in files, as far as both sides are kept.
@@ -306,9 +351,9 @@ impl Following {
     }
 }
 
-/// Paths are recorded from the root.
+/// Paths are recorded from the root, without `.` and `..`.
 fn absolute(path: &str, cwd: Option<&Path>) -> anyhow::Result<String> {
-    if path.starts_with('/') || path.starts_with('*') {
+    if path.starts_with('*') {
         return Ok(path.to_owned());
     }
     let here = match cwd {
@@ -316,7 +361,20 @@ fn absolute(path: &str, cwd: Option<&Path>) -> anyhow::Result<String> {
         None => std::env::current_dir(),
     };
     let here = here.map_err(|err| usage(format!("the current directory: {err}")))?;
-    Ok(haft_tool::shown(&here.join(path.trim_start_matches("./"))).to_string())
+    Ok(straight(&haft_tool::shown(&here.join(path)).to_string()))
+}
+
+/// By its words alone: the path may be that of something that is gone.
+fn straight(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 #[cfg(test)]
@@ -325,6 +383,25 @@ mod tests {
     use haft_store::{Durability, Entry, MemoryBook, Outcome};
 
     use super::*;
+
+    #[test]
+    fn a_path_is_meant_from_the_root_however_it_is_written() {
+        let place = tempfile::tempdir().unwrap();
+        let here = place.path().canonicalize().unwrap();
+        let (root, name) =
+            (here.display().to_string(), here.file_name().unwrap().to_str().unwrap().to_owned());
+        for (written, expected) in [
+            (".".to_owned(), root.clone()),
+            ("a.txt".to_owned(), format!("{root}/a.txt")),
+            ("./src//*.rs".to_owned(), format!("{root}/src/*.rs")),
+            (format!("../{name}/a.txt"), format!("{root}/a.txt")),
+            ("/etc/./x/../passwd/".to_owned(), "/etc/passwd".to_owned()),
+            ("/..".to_owned(), "/".to_owned()),
+            ("*.rs".to_owned(), "*.rs".to_owned()),
+        ] {
+            assert_eq!(absolute(&written, Some(&here)).unwrap(), expected, "{written}");
+        }
+    }
 
     async fn made(book: &MemoryBook, id: &str) {
         let key = CallKey { session: "s".into(), call: id.into(), digest: Digest([0; 16]), nth: 0 };

@@ -8,7 +8,7 @@ use haft_tool::shown;
 use serde_json::Value;
 
 use super::{
-    table::state,
+    table::{is_interrupted, state, took},
     when::{Clock, time},
 };
 use crate::draw::plain;
@@ -34,7 +34,8 @@ pub(super) fn one(call: &CallRow, whole: &Value, diff: &str, clock: &Clock) -> S
     for event in of("input") {
         lines.push(section("input", &indented(&pretty(&event["body"]))));
     }
-    for event in of("decision") {
+    // An undo is decided by whoever wants it, not by rules.
+    for event in of("decision").filter(|event| !event["body"].is_null()) {
         lines.push(section("decision", &indented(&decision(&event["body"]))));
     }
     let others = events.iter().filter(|event| event["kind"] != "input" && event["kind"] != "decision");
@@ -53,8 +54,9 @@ pub(super) fn one(call: &CallRow, whole: &Value, diff: &str, clock: &Clock) -> S
 }
 
 fn ending(call: &CallRow) -> String {
-    let fault = call.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
-    let took = call.duration_us.map(|us| format!(", {}", time(us))).unwrap_or_default();
+    let fault = call.fault.as_ref().filter(|_| !is_interrupted(call));
+    let fault = fault.map(|fault| format!(": {fault}")).unwrap_or_default();
+    let took = took(call).map(|us| format!(", {}", time(us))).unwrap_or_default();
     format!("{}{fault}{took}", state(call).0)
 }
 
@@ -143,6 +145,18 @@ mod tests {
         super::{table::tests::call, when::tests::noon},
         *,
     };
+
+    #[test]
+    fn an_undo_has_no_decision_and_what_was_interrupted_no_duration() {
+        let interrupted = CallRow {
+            fault: Some("interrupted".to_owned()),
+            duration_us: Some(0),
+            ..call(7, "undo", CallState::Finished)
+        };
+        let whole = json!({ "events": [{ "kind": "decision", "body": null }], "result": null });
+        let told = one(&interrupted, &whole, "", &noon());
+        assert!(told.contains("  state      interrupted\n") && !told.contains("decision"), "{told}");
+    }
 
     #[test]
     fn a_call_is_told_in_the_order_in_which_it_happened() {

@@ -54,7 +54,7 @@ pub(crate) async fn begin(
         Box::pin(pinned::pin(cx, prepared.entry)).await?;
     }
     if cx.session.engine().journal().is_some() {
-        Box::pin(record(cx, prepared, &permit, tool_cx)).await?;
+        prepared.unrecorded = Box::pin(record(cx, prepared, &permit, tool_cx)).await?;
     }
     cx.events.send(|| {
         let Told { input, effects, decision, .. } = cx.told(prepared, permit.decision());
@@ -64,11 +64,17 @@ pub(crate) async fn begin(
     Ok(permit)
 }
 
-/// Claims the call. Whoever else has it is waited for, and gives the result.
-async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit, tool_cx: &Cx) -> Result<(), Halt> {
+/// Claims the call. Whoever else has it is waited for, and gives the result. Says why it is not recorded, if it runs all the same.
+async fn record(
+    cx: &CallCx<'_>,
+    prepared: &Prepared<'_>,
+    permit: &Permit,
+    tool_cx: &Cx,
+) -> Result<Option<String>, Halt> {
     let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), &prepared.ticket) else {
-        return Ok(());
+        return Ok(None);
     };
+    let mut unrecorded = None;
     let session = cx.session.facts();
     let told = cx.told_whole(prepared, permit.decision());
     let rules = match permit.warrant() {
@@ -82,10 +88,13 @@ async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit, tool_
     let starting = told.starting(cx, &session, (prepared, ticket), word);
     let deadline = cx.time_limit(prepared.entry.tool().spec()).map(|limit| Instant::now() + limit);
     for looks in 0.. {
-        match journal.started(starting).await.map_err(unrecorded)? {
+        match journal.started(starting).await.map_err(cannot_record)? {
             Start::Go => break,
             Start::Unrecorded(why) => {
                 cx.note(ticket, Note::Unrecorded(&why)).await;
+                let call = &prepared.call;
+                cx.events.send(|| Event::Unrecorded { call: call.clone(), why: why.clone() });
+                unrecorded = Some(why);
                 break;
             }
             Start::Answered(finished) => {
@@ -103,11 +112,11 @@ async fn record(cx: &CallCx<'_>, prepared: &Prepared<'_>, permit: &Permit, tool_
         }
     }
     cx.came(ticket, CallState::Open);
-    Ok(())
+    Ok(unrecorded)
 }
 
 /// Written before a side effect: a call that cannot be recorded does not happen.
-fn unrecorded(err: std::io::Error) -> Fault {
+fn cannot_record(err: std::io::Error) -> Fault {
     let message = "the call was not made, because it could not be recorded in the journal";
     Fault::new(FaultKind::Unavailable, message).with_source(err)
 }

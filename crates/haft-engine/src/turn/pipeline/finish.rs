@@ -100,7 +100,8 @@ pub(crate) async fn record(cx: &CallCx<'_>, ticket: Option<&Ticket>, manner: Man
         cx.came(ticket, if ran { CallState::Finished } else { CallState::Refused });
         if let Err(err) = recorded {
             let words = format!("this result was not recorded: {err}");
-            ended.result.meta.notes.insert("journal".to_owned(), words.into());
+            // That the call itself is not there says more.
+            ended.result.meta.notes.entry("journal").or_insert_with(|| words.into());
         }
     }
     cx.events.send(|| Event::Finished(Arc::new((*ended.result).clone())));

@@ -34,6 +34,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) heard: Option<Box<Heard>>,
     /// Its place in the books, where there is a journal.
     pub(crate) ticket: Option<Arc<Ticket>>,
+    /// Why it runs unrecorded, if it does.
+    pub(crate) unrecorded: Option<String>,
     /// The hook that stopped the turn in a call that this one made.
     pub(crate) stopped_within: OnceLock<Box<Said>>,
     /// For how long it had the person think something over.
@@ -58,6 +60,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
             arrived: Instant::now(),
             heard: None,
             ticket: None,
+            unrecorded: None,
             stopped_within: OnceLock::new(),
             waited_us: AtomicU64::new(0),
         }),

@@ -113,6 +113,9 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     if !unkept.is_empty() {
         meta.notes.insert("undo".to_owned(), unkept.into());
     }
+    if let Some(why) = prepared.unrecorded.take() {
+        meta.notes.insert("journal".to_owned(), format!("this call was not recorded: {why}").into());
+    }
     let outcome = match attempted {
         Ok(reply) => Ok(reply),
         Err(Halt::Fault(fault)) => Err(fault),

@@ -43,7 +43,7 @@ impl<'t> CallCx<'t> {
     }
 
     /// Notes something about a call. Nothing depends on whether that works.
-    pub(super) async fn note(&self, ticket: &Ticket, note: Note<'_>) {
+    pub(crate) async fn note(&self, ticket: &Ticket, note: Note<'_>) {
         let (session, call) = (self.session.id(), Some(&ticket.key));
         if let Some(journal) = self.session.engine().journal() {
             let _ = journal.noted(Noted { session, call, turn: self.turn, note }).await;

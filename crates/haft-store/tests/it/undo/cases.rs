@@ -29,7 +29,7 @@ fn check(begin: &str, calls: &[(&str, Value)]) {
     while let Ok(plan) = room.plan(&Target::Latest).map(|plan| (!begun(&plan)).then_some(plan)) {
         let Some(plan) = plan else { break };
         assert_eq!(plan.refused().count(), 0, "{plan:?}");
-        room.images.carry_out(&plan, None).unwrap();
+        room.images.carry_out(&plan, None, "person").unwrap();
     }
     assert_eq!(room.tree(), before, "taken back one by one");
 }

@@ -41,7 +41,7 @@ fn a_file_that_somebody_changed_since_is_refused_and_the_others_are_taken_back()
     assert!(!room.root.join("c").exists());
     let take = [room.root.join("b")];
     let plan = room.images.plan(&Target::Named("work".to_owned()), &room.root, &take).unwrap();
-    room.images.carry_out(&plan, None).unwrap();
+    room.images.carry_out(&plan, None, "person").unwrap();
     assert_eq!(fs::read_to_string(room.root.join("b")).unwrap(), "two\n");
     room.undo(&Target::LatestUndo).unwrap();
     assert_eq!(fs::read_to_string(room.root.join("b")).unwrap(), "somebody's work");
@@ -83,7 +83,7 @@ fn a_file_that_changes_between_the_plan_and_the_deed_is_left_alone() {
     room.bash("echo one > a; echo two > b");
     let plan = room.plan(&Target::Latest).unwrap();
     fs::write(room.root.join("b"), "TWO\n").unwrap();
-    let err = room.images.carry_out(&plan, None).unwrap_err().to_string();
+    let err = room.images.carry_out(&plan, None, "person").unwrap_err().to_string();
     assert!(
         err.contains("changed by somebody else just now") && err.contains("nothing was put back"),
         "{err}"

@@ -10,7 +10,7 @@ use std::{
 
 use haft_engine::{Call, Engine, Session, SessionOptions, policy::Mode, result::ToolResult};
 use haft_store::{
-    Journal, Limits, SqliteBook,
+    Journal, Retention, SqliteBook,
     blobs::FileBlobs,
     images::{Plan, StoredImages, Target, UndoOptions, Undone},
 };
@@ -103,7 +103,7 @@ impl Room {
     pub(crate) fn undo(&self, target: &Target) -> Result<Undone, String> {
         let plan = self.plan(target)?;
         let ledger = self.state.join("changing");
-        self.images.carry_out(&plan, Some(&ledger)).map_err(|err| err.to_string())
+        self.images.carry_out(&plan, Some(&ledger), "person").map_err(|err| err.to_string())
     }
 
     pub(crate) fn end(&self) {
@@ -123,9 +123,7 @@ fn open(
     session: &str,
     change: impl FnOnce(UndoOptions) -> UndoOptions,
 ) -> (StoredImages, Session) {
-    let book = SqliteBook::at(state.join("journal.db"), Limits { before: None, max_bytes: None }, |words| {
-        panic!("{words}")
-    });
+    let book = SqliteBook::at(state.join("journal.db"), Retention::default(), |words| panic!("{words}"));
     let book: Arc<dyn haft_store::Book> = Arc::new(book);
     let blobs = Arc::new(FileBlobs::new(state.join("undo/blobs")));
     let images = StoredImages::new(book.clone(), blobs, change(UndoOptions::at(state)));

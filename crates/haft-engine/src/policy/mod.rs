@@ -123,6 +123,7 @@ pub use lint::{Remark, RemarkKind, lint};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};
+pub(crate) use rules::without_secrets;
 pub use rules::{Bases, Flaw, Policy, RuleError};
 pub use said::{Said, changed_input, strictest};
 pub use suggest::narrowest_rules;

@@ -67,10 +67,7 @@ impl TaskList {
 
     /// What is known of them, without secrets, to go on with later.
     pub(crate) fn memory(&self, redactor: Option<&Arc<Redactor>>) -> Vec<TaskFacts> {
-        let hide = |text: String| match redactor {
-            Some(redactor) => redactor.redact(&text).text.into_owned(),
-            None => text,
-        };
+        let hide = |text: String| without_secrets(text, redactor.map(|redactor| &**redactor));
         let mut facts = self.facts();
         facts.drain(..facts.len().saturating_sub(MOST_ENDED));
         for TaskFacts { description, state, .. } in &mut facts {
@@ -108,6 +105,13 @@ impl TaskList {
     fn lock(&self) -> MutexGuard<'_, Listed> {
         // Nothing is left half done in here.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn without_secrets(text: String, redactor: Option<&Redactor>) -> String {
+    match redactor {
+        Some(redactor) => redactor.redact(&text).text.into_owned(),
+        None => text,
     }
 }
 
@@ -156,6 +160,8 @@ pub(super) struct CallTasks {
     pub(super) events: Events,
     /// Set once something goes on.
     pub(super) left: Arc<AtomicBool>,
+    /// Takes secrets out of what is told: a description may be a command with all its words.
+    pub(super) redactor: Option<Arc<Redactor>>,
 }
 
 impl Tasks for CallTasks {
@@ -163,7 +169,10 @@ impl Tasks for CallTasks {
         let description = task.describe();
         let id = self.list.add(task)?;
         self.left.store(true, Ordering::Relaxed);
-        self.events.send(|| Event::TaskStarted { id: id.clone(), description });
+        self.events.send(|| Event::TaskStarted {
+            id: id.clone(),
+            description: without_secrets(description, self.redactor.as_deref()),
+        });
         Ok(id)
     }
 

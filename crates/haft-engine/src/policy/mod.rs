@@ -37,6 +37,7 @@
 //! | `MyTool`, `MyTool(*)` | every call of that tool |
 //! | `mcp__github`, `mcp__github__*` | every tool of that server; a final `*` works in any name, `*` alone is every tool |
 //! | `Read`, `Edit` | besides the tool of that name: every path that any call reads, or writes |
+//! | `WebFetch`, denied or asked | besides the tool of that name: every host that any call contacts |
 //! | `Read(src/**)`, `Edit(src/**)` | these paths, in any call: shell commands and redirections included |
 //! | `Write(src/**)` | these paths, in calls of that tool only |
 //! | `Bash(git diff:*)`, `Bash(npm run test)` | these words and anything after them; exactly these words |

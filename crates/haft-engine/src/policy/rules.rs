@@ -21,7 +21,10 @@ use super::{
     hosts::HostRules,
     names::NameRules,
     paths::PathRules,
-    rule::{Anchor, BASH, EDIT, Name, PathPattern, READ, Rule, Subject, SyntaxError, Whose},
+    rule::{
+        Anchor, BASH, EDIT, HostPattern, Name, PathPattern, READ, Rule, Subject, SyntaxError, WEB_FETCH,
+        Whose,
+    },
     written::{Origin, Rules, Written},
 };
 
@@ -370,7 +373,7 @@ impl<'a> Compiler<'a> {
 
     fn take(&mut self, listed: &Listed, id: RuleId) -> Result<(), Flaw> {
         let Rule(subject) = listed.rule.text.parse().map_err(Flaw::Syntax)?;
-        examples::check(&subject, &listed.rule, self.bases).map_err(Flaw::Example)?;
+        examples::check(&subject, listed, self.bases).map_err(Flaw::Example)?;
         self.place(subject, listed.verdict, id).map_err(Flaw::Syntax)
     }
 
@@ -388,11 +391,15 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// `Read` and `Edit` name a tool, and what every call does to paths.
+    /// `Read` and `Edit` name a tool, and what every call does to paths. What is denied or asked of `WebFetch` is so of every
+    /// call that contacts a host, or a command would be the way around it; to allow the tool says nothing of commands.
     fn place_name(&mut self, name: Name, verdict: Verdict, id: RuleId) {
         match &name {
             Name::Exact(name) if name == READ => self.policy.shared.reads.add_everywhere(verdict, id),
             Name::Exact(name) if name == EDIT => self.policy.shared.writes.add_everywhere(verdict, id),
+            Name::Exact(name) if name == WEB_FETCH && verdict != Verdict::Allow => {
+                self.policy.shared.hosts.add(HostPattern::Any, verdict, id);
+            }
             _ => {}
         }
         self.policy.names.add(name, verdict, id);
@@ -461,7 +468,7 @@ fn restricts_patterns(rule: &Subject) -> bool {
         Subject::Command(_) => true,
         Subject::Path(Whose::Tool(tool), _) | Subject::Host(Whose::Tool(tool), _) => tool == BASH,
         Subject::Path(..) | Subject::Host(..) => true,
-        Subject::Tool(Name::Exact(name)) => name == READ || name == EDIT,
+        Subject::Tool(Name::Exact(name)) => [READ, EDIT, WEB_FETCH].contains(&name.as_str()),
         Subject::Tool(Name::Prefix(_)) => false,
     }
 }

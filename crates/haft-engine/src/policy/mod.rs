@@ -120,7 +120,7 @@ pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;
 pub use grants::Grants;
-pub use lint::{Remark, RemarkKind, lint};
+pub use lint::{Remark, RemarkKind, lint, unknown_tools};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};

@@ -9,7 +9,7 @@ use clap::{
     Args, Parser, Subcommand,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use haft_engine::policy::Mode;
+use haft_engine::policy::{Mode, Origin, Rules, Written};
 
 use crate::commands::{
     call, completions, demo, doctor, explain, lint, log, login, mcp, pin, prompt, redact, run, sandbox,
@@ -148,6 +148,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The rules among them.
+    pub(crate) fn rules(&self) -> Rules {
+        let flags = |rules: &[String]| Written::all(rules, Origin::Flag);
+        Rules { allow: flags(&self.allow), ask: flags(&self.ask), deny: flags(&self.deny) }
+    }
+
     /// These, from before the command's name, and those from after it, which win where there can be only one.
     pub(crate) fn and(mut self, mut after: Options) -> Options {
         self.allow.append(&mut after.allow);

@@ -11,7 +11,8 @@ use std::{
 use haft_agent::{AgentOptions, Delegate, DelegateLimits, Model};
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
-    policy::{Asker, ByEffects, Mode, Origin, Rules, Written},
+    policy::{Asker, ByEffects, Mode, Rules, Written, unknown_tools},
+    pool::Pool,
     session::Memory,
 };
 use haft_mcp::{auth::Authorizer, server::Elicitor};
@@ -140,6 +141,7 @@ impl Setup {
             setup.confinement = setup.try_sandbox();
         }
         setup.check_bypass()?;
+        setup.remark_unknown_tools();
         Ok(setup)
     }
 
@@ -159,6 +161,23 @@ impl Setup {
         };
         self.talk.detail(|| format!("mode bypass: what no rule denies or asks runs unasked; {said}"));
         Ok(())
+    }
+
+    /// Says of flags that deny or ask something of a tool that there is not: whoever typed them is here, and thinks that they
+    /// hold. Rules of settings files may be for servers that come later; `haft lint` looks at those.
+    fn remark_unknown_tools(&self) {
+        let rules = Rules { allow: Vec::new(), ..self.options.rules() };
+        if rules.ask.is_empty() && rules.deny.is_empty() {
+            return;
+        }
+        let bare = SessionOptions::at(&self.place.workspace);
+        // What keeps an engine from being built is said by whoever needs one.
+        let Some(session) = self.idle_engine().ok().and_then(|engine| engine.session(bare).ok()) else {
+            return;
+        };
+        for remark in unknown_tools(&rules, names(&session.pool())) {
+            self.talk.remark(|| remark.to_string());
+        }
     }
 
     /// Whether some rules are for some models only: a session knows those of the model that it began with.
@@ -480,7 +499,7 @@ impl Setup {
                 .rules
                 .clone()
                 .and(self.kept_rules())
-                .and(self.settings.admit(self.flag_rules()))
+                .and(self.settings.admit(self.options.rules()))
                 .and(self.skill_rules()),
             model: self.options.model.clone(),
             agent: self.options.agent.clone(),
@@ -502,12 +521,16 @@ impl Setup {
     fn skill_rules(&self) -> Rules {
         Rules { allow: self.skills.rules.clone(), ..Rules::default() }
     }
+}
 
-    fn flag_rules(&self) -> Rules {
-        let flags = |rules: &[String]| Written::all(rules, Origin::Flag);
-        let Options { allow, ask, deny, .. } = &self.options;
-        Rules { allow: flags(allow), ask: flags(ask), deny: flags(deny) }
-    }
+/// Only a model that haft asks itself has this tool.
+const DELEGATE: &str = "Delegate";
+
+/// All names that a rule may use: those of tools that cannot be had here, too.
+pub(crate) fn names(pool: &Pool) -> impl Iterator<Item = &str> {
+    let aliases = pool.entries().flat_map(|entry| entry.tool().spec().other_names().iter().copied());
+    let absent = pool.problems().iter().map(|problem| &*problem.tool);
+    pool.entries().map(|entry| entry.name()).chain(aliases).chain(absent).chain([DELEGATE])
 }
 
 fn servers(settings: &Settings, person: Option<Person>, place: &Place) -> Servers {

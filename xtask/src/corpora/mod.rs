@@ -48,17 +48,21 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     }
     let home = tempfile::tempdir()?;
     let haft = Haft::build(Profile::Debug, home.path())?;
-    let mut unsafes = 0;
+    let mut failed = false;
     for (name, file) in files(&options)? {
-        let report = Report::of(&haft, &name, &Case::read(&file)?)?;
+        let cases = Case::read(&file)?;
+        let report = Report::of(&haft, &name, &cases)?;
         println!("{}", report.text(&name));
-        unsafes += report.count(Worth::Unsafe);
+        let missed =
+            if name.starts_with("secrets") { secrets::missed(&cases, &report.worths) } else { Vec::new() };
+        missed.iter().for_each(|bound| println!("  {bound}"));
+        failed |= report.count(Worth::Unsafe) > 0 || !missed.is_empty();
         if options.peers && name.starts_with("shell") {
-            compare(&haft, &Case::read(&file)?)?;
+            compare(&haft, &cases)?;
         }
     }
     sandbox::finish();
-    Ok(if unsafes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The table of docs/shell.md.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::case::{Answer, Case};
+use super::case::{Answer, Case, Worth};
 use crate::haft::Haft;
 
 /// What must be gone, and what must still be there.
@@ -57,9 +57,50 @@ fn compare(case: &Case, text: &str) -> Result<Answer> {
     Ok(Answer::said(word, text))
 }
 
+/// Of the cases with a secret, so many per hundred are right: it is gone, and what stood around it is still there.
+const REDACTED: usize = 97;
+
+/// Of those that only look like one, at most so many per hundred are touched.
+const TOUCHED: usize = 2;
+
+/// The bounds that a run does not keep. A secret that is still there fails it besides.
+pub(super) fn missed(cases: &[Case], worths: &[Worth]) -> Vec<String> {
+    let passed = |expect: &str| {
+        let of = cases.iter().zip(worths).filter(|(case, _)| case.expect == expect);
+        of.fold((0, 0), |(passed, all), (_, worth)| (passed + usize::from(*worth == Worth::Passed), all + 1))
+    };
+    let (redacted, secrets) = passed("redact");
+    let (kept, lookalikes) = passed("keep");
+    let touched = lookalikes - kept;
+    let too_few = redacted * 100 < secrets * REDACTED;
+    let too_many = touched * 100 > lookalikes * TOUCHED;
+    let bounds = [
+        too_few.then(|| format!("{redacted} of {secrets} secrets are redacted; {REDACTED} % must be")),
+        too_many.then(|| format!("{touched} of {lookalikes} look-alikes are touched; {TOUCHED} % may be")),
+    ];
+    bounds.into_iter().flatten().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_few_secrets_and_too_many_lookalikes_fail_the_run() {
+        let run = |secrets: (usize, usize), lookalikes: (usize, usize)| {
+            let lists = [("redact", secrets), ("keep", lookalikes)];
+            let each = lists.into_iter().flat_map(|(expect, (passed, all))| {
+                (0..all).map(move |index| {
+                    (case(expect), if index < passed { Worth::Passed } else { Worth::OverCautious })
+                })
+            });
+            let (cases, worths): (Vec<Case>, Vec<Worth>) = each.unzip();
+            missed(&cases, &worths)
+        };
+        assert_eq!(run((97, 100), (98, 100)), Vec::<String>::new());
+        assert_eq!(run((96, 100), (98, 100)), ["96 of 100 secrets are redacted; 97 % must be"]);
+        assert_eq!(run((97, 100), (97, 100)), ["3 of 100 look-alikes are touched; 2 % may be"]);
+    }
 
     fn case(expect: &str) -> Case {
         let context = json!({ "secrets": ["hunter2"], "keep": ["host"] });

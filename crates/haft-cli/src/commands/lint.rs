@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 
 use haft_engine::{
     SessionOptions,
-    policy::{Bases, Policy, Rules, lint as lint_rules},
+    policy::{Bases, Origin, Policy, RemarkKind, Rules, lint as lint_rules},
     pool::{Pool, lint as lint_pool},
 };
 use haft_mcp::lint::{Remark, Severity};
@@ -20,6 +20,7 @@ use crate::{
     place::{self, Place},
     servers::Servers,
     settings::{Listed, Mcp, Settings, each_level},
+    setup::names,
     trust::{self, Standing, revealed},
 };
 
@@ -31,7 +32,7 @@ pub(crate) struct Args {}
 const EXAMPLES: &str = "\
 Errors are what will not work: settings that are none, rules that cannot be read, tools that
 are held back. The rest is advice: read what is said about a server's words before you permit
-its tools (docs/mcp-lint.md).
+its tools (docs/mcp-lint.md). Rules given by --allow, --ask and --deny are looked at, too.
 
 Exit: 0 no errors, 1 errors.";
 
@@ -44,6 +45,10 @@ struct Finding {
     /// What it is about: settings, rules, trust, tools, servers, pins.
     about: &'static str,
     what: String,
+    /// What kind of remark about a rule, if it is one.
+    kind: Option<RemarkKind>,
+    /// Where the rule stands that it is about.
+    origin: Option<Origin>,
 }
 
 impl fmt::Display for Finding {
@@ -55,11 +60,25 @@ impl fmt::Display for Finding {
 
 impl Finding {
     fn error(about: &'static str, what: impl fmt::Display) -> Finding {
-        Finding { is_error: true, is_alarm: false, about, what: what.to_string() }
+        Finding { is_error: true, is_alarm: false, about, what: what.to_string(), kind: None, origin: None }
     }
 
     fn advice(about: &'static str, what: impl fmt::Display) -> Finding {
-        Finding { is_error: false, is_alarm: false, about, what: what.to_string() }
+        Finding { is_error: false, ..Finding::error(about, what) }
+    }
+
+    /// The same, about a rule.
+    fn of_rule(self, origin: &Origin, kind: Option<RemarkKind>) -> Finding {
+        Finding { kind, origin: Some(origin.clone()), ..self }
+    }
+
+    fn json(&self) -> Value {
+        let (path, line) = match &self.origin {
+            Some(Origin::File { path, line }) => (Some(path), Some(line)),
+            _ => (None, None),
+        };
+        let Finding { is_error, about, what, kind, .. } = self;
+        json!({ "error": is_error, "about": about, "kind": kind, "path": path, "line": line, "what": what })
     }
 }
 
@@ -67,6 +86,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Exit> {
     let place = Place::find(options.cwd.as_deref())?;
     let mut findings = Vec::new();
     let (rules, mcp) = settings(options, &place, &mut findings)?;
+    let rules = rules.and(options.rules());
     let cache = place::state().ok().map(|state| state.join("servers"));
     let servers = Servers::new(&mcp, &place, cache, None);
     let pool = pool(&place, &servers)?;
@@ -122,13 +142,12 @@ fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> an
 
 /// Rules of all layers, also of those that would not be heard today.
 fn rules(rules: Rules, place: &Place, pool: &Pool, findings: &mut Vec<Finding>) {
-    let aliases = pool.entries().flat_map(|entry| entry.tool().spec().other_names().iter().copied());
-    let names = pool.entries().map(|entry| entry.name()).chain(aliases);
-    let remarks = lint_rules(&rules, names);
-    findings.extend(remarks.iter().map(|remark| Finding::advice("rules", remark)));
+    for remark in lint_rules(&rules, names(pool)) {
+        findings.push(Finding::advice("rules", &remark).of_rule(&remark.origin, Some(remark.kind)));
+    }
     let bases = Bases { workspace: place.workspace.clone(), home: place.home.clone() };
-    if let Err(errors) = Policy::compile(rules, &bases) {
-        findings.extend(errors.iter().map(|err| Finding::error("rules", err)));
+    for err in Policy::compile(rules, &bases).err().into_iter().flatten() {
+        findings.push(Finding::error("rules", &err).of_rule(&err.origin, None));
     }
 }
 
@@ -166,8 +185,7 @@ fn pins(findings: &mut Vec<Finding>) {
 fn tell(options: &Options, findings: &[Finding]) -> anyhow::Result<()> {
     let mut out = Out::stdout();
     if options.json {
-        let one = |finding: &Finding| json!({ "error": finding.is_error, "about": finding.about, "what": finding.what });
-        out.json(&findings.iter().map(one).collect::<Vec<Value>>())?;
+        out.json(&findings.iter().map(Finding::json).collect::<Vec<Value>>())?;
     } else {
         for finding in findings {
             out.lines(&finding.to_string())?;

@@ -207,7 +207,8 @@ pub async fn ask(
     // An answer that is there already does not count once the call is cancelled.
     let answered = cancel.run_until_cancelled(asking.settle(question, request)).await;
     match answered.filter(|_| !cancel.is_cancelled()) {
-        Some(Ok(warrant)) => Ok(Permit::new(decision.clone(), warrant)),
+        Some(Ok(Yes::Written(rules))) => Ok(Permit::always(decision.clone(), rules)),
+        Some(Ok(Yes::Said(warrant))) => Ok(Permit::new(decision.clone(), warrant)),
         Some(Err(fault)) => refuse(decision, fault),
         None => {
             refuse(decision, Fault::cancelled("Cancelled while a person was asked; the call did not run."))
@@ -215,14 +216,22 @@ pub async fn ask(
     }
 }
 
+/// A yes.
+enum Yes {
+    /// On whose word.
+    Said(Warrant),
+    /// A person's, who had these rules written.
+    Written(Vec<String>),
+}
+
 fn refuse(decision: &Decision, fault: Fault) -> Result<Permit, Box<Refused>> {
     Err(Box::new(Refused { decision: decision.clone(), fault }))
 }
 
 impl Asking<'_> {
-    async fn settle(&self, question: Question<'_>, request: &Request<'_>) -> Result<Warrant, Fault> {
+    async fn settle(&self, question: Question<'_>, request: &Request<'_>) -> Result<Yes, Fault> {
         match self.judged(question.call.decision, request).await {
-            Some(Judgement { verdict: Verdict::Allow, .. }) => return Ok(Warrant::Classifier),
+            Some(Judgement { verdict: Verdict::Allow, .. }) => return Ok(Yes::Said(Warrant::Classifier)),
             Some(denied @ Judgement { verdict: Verdict::Deny, .. }) => return Err(denied.fault()),
             _ => {}
         }
@@ -237,7 +246,7 @@ impl Asking<'_> {
             self.record.person_answered();
         }
         match answer {
-            Answer::Once => Ok(Warrant::Once),
+            Answer::Once => Ok(Yes::Said(Warrant::Once)),
             Answer::Session => Ok(self.grant(question, request)),
             Answer::Always => Ok(self.keep(asked, request).await),
             Answer::No(word) => Err(refused_by_person(word)),
@@ -250,13 +259,13 @@ impl Asking<'_> {
         Some(consult(classifier, Matter { request, said: self.said, record: self.record }).await)
     }
 
-    fn grant(&self, question: Question<'_>, request: &Request<'_>) -> Warrant {
+    fn grant(&self, question: Question<'_>, request: &Request<'_>) -> Yes {
         self.grants.remember(question.call.input, request);
-        Warrant::Session
+        Yes::Said(Warrant::Session)
     }
 
     /// Writes the rules down. Where that does not work, the answer holds as far as it can: for the session.
-    async fn keep(&self, question: Question<'_>, request: &Request<'_>) -> Warrant {
+    async fn keep(&self, question: Question<'_>, request: &Request<'_>) -> Yes {
         let (Some(keeper), Some(rules)) = (self.keeper, question.always) else {
             self.asker.tell("There is no rule for this that could be kept: it holds for this session.");
             return self.grant(question, request);
@@ -271,14 +280,15 @@ impl Asking<'_> {
         }
     }
 
-    fn kept(&self, written: Vec<Written>, question: Question<'_>, request: &Request<'_>) -> Warrant {
+    fn kept(&self, written: Vec<Written>, question: Question<'_>, request: &Request<'_>) -> Yes {
         let told: Vec<String> =
             written.iter().map(|rule| format!("{} ({})", rule.text, rule.origin)).collect();
         self.asker.tell(&format!("Allowed from now on: {}", told.join(", ")));
+        let rules = written.iter().map(|rule| rule.text.clone()).collect();
         if (self.add)(Rules { allow: written, ..Rules::default() }).is_err() {
             self.grant(question, request);
         }
-        Warrant::Always
+        Yes::Written(rules)
     }
 }
 

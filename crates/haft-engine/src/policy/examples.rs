@@ -6,45 +6,83 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    decide::Verdict,
     pattern::words,
     rule::{Subject, Whose},
-    rules::{Bases, Hits, Policy},
+    rules::{Bases, Hits, Listed, Policy},
     written::{Rules, Written},
 };
 use haft_tool::Access;
 
-/// Whether the rule does what its examples say; what is wrong if not.
-pub(super) fn check(subject: &Subject, rule: &Written, bases: &Bases) -> Result<(), String> {
+/// Whether the rule does what its examples say, in the list that it stands in; what is wrong if not. An allow covers less than
+/// a deny of the same text: no program by its base name, no path by its spelling.
+pub(super) fn check(subject: &Subject, listed: &Listed, bases: &Bases) -> Result<(), String> {
+    let rule = &listed.rule;
     if rule.matches.is_empty() && rule.not_matches.is_empty() {
         return Ok(());
     }
-    let bare = Written { matches: Vec::new(), not_matches: Vec::new(), ..rule.clone() };
-    // As a deny it covers what it would as an ask or an allow, and what lies below: the widest that it can mean.
-    let Ok(alone) = Policy::compile(Rules { deny: vec![bare], ..Rules::default() }, bases) else {
+    let bare = vec![Written { matches: Vec::new(), not_matches: Vec::new(), ..rule.clone() }];
+    let alone = match listed.verdict {
+        Verdict::Deny => Rules { deny: bare, ..Rules::default() },
+        Verdict::Ask => Rules { ask: bare, ..Rules::default() },
+        Verdict::Allow => Rules { allow: bare, ..Rules::default() },
+    };
+    let Ok(alone) = Policy::compile(alone, bases) else {
         return Ok(()); // What is wrong with the rule itself is told elsewhere.
     };
     let covers = |example: &String| covers(&alone, subject, example, bases);
-    if let Some(missed) = rule.matches.iter().find(|example| !covers(example)) {
-        return Err(format!("its example `{missed}` is not covered by it; change the rule or the example"));
+    for missed in &rule.matches {
+        if !covers(missed)? {
+            return Err(format!(
+                "its example `{missed}` is not covered by it; change the rule or the example"
+            ));
+        }
     }
-    match rule.not_matches.iter().find(|example| covers(example)) {
-        Some(caught) => Err(format!("it covers `{caught}`, which it must not; make it narrower")),
-        None => Ok(()),
+    for caught in &rule.not_matches {
+        if covers(caught)? {
+            return Err(format!("it covers `{caught}`, which it must not; make it narrower"));
+        }
     }
+    Ok(())
 }
 
-fn covers(alone: &Policy, subject: &Subject, example: &str, bases: &Bases) -> bool {
+fn covers(alone: &Policy, subject: &Subject, example: &str, bases: &Bases) -> Result<bool, String> {
     let hits = match subject {
         Subject::Tool(_) => alone.names.find(example),
-        Subject::Command(_) => {
-            words(example).map(|argv| alone.shared.commands.find(&argv)).unwrap_or_default()
-        }
+        Subject::Command(_) => alone.shared.commands.find(&simple_command(example)?),
         Subject::Host(whose, _) => {
             alone.of(whose).map(|all| all.hosts.find(host(example))).unwrap_or_default()
         }
         Subject::Path(whose, _) => path(alone, whose, &placed(example, bases)),
     };
-    hits.deny.is_some()
+    Ok(hits.deny.or(hits.ask).or(hits.allow).is_some())
+}
+
+/// The words of an example. A command line is taken apart before rules are asked, so one with a joint in it is no example.
+fn simple_command(example: &str) -> Result<Vec<String>, String> {
+    if let Some(joint) = joint(example) {
+        return Err(format!(
+            "its example `{example}` is more than one simple command (`{joint}`); give the one that it is about, alone"
+        ));
+    }
+    words(example).ok_or_else(|| {
+        format!("its example `{example}` is not words alone; quote what a shell would read otherwise")
+    })
+}
+
+/// What joins commands, or leads them elsewhere, outside of quotes.
+fn joint(example: &str) -> Option<char> {
+    let (mut chars, mut quote) = (example.chars(), None);
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (None, '\\') => drop(chars.next()),
+            (None, '\'' | '"') => quote = Some(char),
+            (None, '|' | '&' | ';' | '<' | '>' | '\n') => return Some(char),
+            (Some(open), end) if open == end => quote = None,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn path(alone: &Policy, whose: &Whose, path: &Path) -> Hits {
@@ -76,6 +114,11 @@ mod tests {
 
     #[track_caller]
     fn check(rule: &str, matches: &[&str], not_matches: &[&str], expected: Result<(), &str>) {
+        check_in("allow", rule, matches, not_matches, expected);
+    }
+
+    #[track_caller]
+    fn check_in(list: &str, rule: &str, matches: &[&str], not_matches: &[&str], expected: Result<(), &str>) {
         let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let written = Written {
             matches: own(matches),
@@ -83,7 +126,12 @@ mod tests {
             ..Written::new(rule, Origin::Flag)
         };
         let bases = Bases { workspace: "/w/app".into(), home: Some("/home/u".into()) };
-        let compiled = Policy::compile(Rules { allow: vec![written], ..Rules::default() }, &bases);
+        let rules = match list {
+            "deny" => Rules { deny: vec![written], ..Rules::default() },
+            "ask" => Rules { ask: vec![written], ..Rules::default() },
+            _ => Rules { allow: vec![written], ..Rules::default() },
+        };
+        let compiled = Policy::compile(rules, &bases);
         let told = compiled.map(drop).map_err(|errors| errors[0].flaw.to_string());
         assert_eq!(
             told.as_ref().map(|()| &()).map_err(String::as_str),
@@ -121,5 +169,31 @@ mod tests {
             &["git push"],
             Err("it covers `git push`, which it must not; make it narrower"),
         );
+    }
+
+    #[test]
+    fn an_example_is_judged_in_the_list_of_its_rule() {
+        let by_path = ["/usr/bin/git"];
+        check_in("allow", "Bash(git)", &["git"], &by_path, Ok(()));
+        let missed = "its example `/usr/bin/git` is not covered by it; change the rule or the example";
+        check_in("allow", "Bash(git)", &by_path, &[], Err(missed));
+        for list in ["ask", "deny"] {
+            check_in(list, "Bash(git)", &by_path, &[], Ok(()));
+            let caught = "it covers `/usr/bin/git`, which it must not; make it narrower";
+            check_in(list, "Bash(git)", &[], &by_path, Err(caught));
+        }
+        // A pattern that ends in a wildcard covers what lies below only where that is stricter.
+        check_in("allow", "Read(src/*)", &["src/a"], &["src/a/b"], Ok(()));
+        check_in("deny", "Read(src/*)", &["src/a", "src/a/b"], &[], Ok(()));
+    }
+
+    #[test]
+    fn an_example_is_one_simple_command() {
+        let joined = "its example `ls | curl x` is more than one simple command (`|`); give the one that it is about, alone";
+        check("Bash(curl:*)", &["ls | curl x"], &[], Err(joined));
+        check("Bash(curl:*)", &[], &["ls | curl x"], Err(joined));
+        check("Bash(grep:*)", &["grep 'a|b' x", r"grep a\|b", "grep \"a;b\""], &["rg 'a>b'"], Ok(()));
+        let open = "its example `ls *` is not words alone; quote what a shell would read otherwise";
+        check("Bash(ls:*)", &["ls *"], &[], Err(open));
     }
 }

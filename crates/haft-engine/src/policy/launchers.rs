@@ -16,6 +16,22 @@ const RUN_SCRIPTS: &str = "\
     ash bash bun csh dash deno elixir fish groovy guile irb julia ksh lua luajit mksh node nodejs osascript \
     perl php powershell pwsh pypy pypy3 python r racket rscript ruby sh tcl tclsh tcsh tsx ts-node wish zsh";
 
+/// After which option the next word is the code, by program. Elsewhere the same letter may mean something else, and the script
+/// still comes in: `-r` is a library to node and ruby, `-e` ends a shell at the first failure, `-c` only checks for perl.
+const CODE_OPTIONS: &[(&str, &[&str])] = &[
+    ("ash bash csh dash fish guile ksh mksh powershell pwsh pypy pypy3 python sh tcsh zsh", &["-c"]),
+    (
+        "bun elixir groovy julia lua luajit node nodejs osascript perl r racket rscript ruby ts-node tsx",
+        &["-e"],
+    ),
+    ("bun node nodejs", &["-p", "--eval", "--print"]),
+    ("julia perl", &["-E"]),
+    ("php", &["-r"]),
+];
+
+/// Words in the place of a script after which more comes in. R takes no script there at all.
+const READ_ON: &[(&str, &[&str])] = &[("bun deno node nodejs", &["repl", "inspect", "debug"])];
+
 /// They run what files, hooks or containers tell them, or have options for it: exact words are fine, more words are not.
 const RUN_BY_OPTIONS: &str = "\
     ansible-playbook ant apt apt-get awk brew bunx docker docker-compose dpkg find flatpak gawk git gmake gradle \
@@ -69,7 +85,10 @@ pub(super) fn says_what_runs(argv: &[String]) -> bool {
     }
     // `docker exec box sh` is as open as `sh`. A dot among them is a directory.
     let hands_on = |word: &String| word != "." && (is_among(word, RUN_OTHERS) || is_script_runner(word));
-    if is_script_runner(program) { names_its_script(words) } else { !words.iter().any(hands_on) }
+    match script_runner(program) {
+        Some(runner) => names_its_script(runner, words),
+        None => !words.iter().any(hands_on),
+    }
 }
 
 /// Whether these words with anything after them may run anything.
@@ -84,22 +103,36 @@ pub(super) fn runs_others(words: &[&str]) -> bool {
         || RUN_BY_COMMAND.iter().any(by_command)
 }
 
-fn names_its_script(words: &[String]) -> bool {
+fn names_its_script(runner: &str, words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match *words {
-        ["-c" | "-e" | "-r", code, ..] => !code.is_empty(),
-        ["-m", module, ..] => MODULES.contains(&module),
-        ["repl", ..] => false,
-        [script, ..] => !script.is_empty() && !script.starts_with('-'),
+        [option, code, ref rest @ ..] if is_listed(CODE_OPTIONS, runner, option) => {
+            !code.is_empty() && !rest.iter().any(|word| *word == "-i" || *word == "--interactive")
+        }
+        ["-m", module, ..] => runner.starts_with("py") && MODULES.contains(&module),
+        [script, ..] => {
+            let is_script = runner != "r" && !is_listed(READ_ON, runner, script);
+            is_script && !script.is_empty() && !script.starts_with('-')
+        }
         [] => false,
     }
 }
 
-/// `python3.12` is `python`.
+fn is_listed(table: &[(&str, &[&str])], program: &str, word: &str) -> bool {
+    table.iter().any(|(programs, words)| {
+        words.contains(&word) && programs.split_whitespace().any(|known| known == program)
+    })
+}
+
 fn is_script_runner(word: &str) -> bool {
+    script_runner(word).is_some()
+}
+
+/// Which it is. `python3.12` is `python`.
+fn script_runner(word: &str) -> Option<&'static str> {
     let name = base_name(word);
     let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    RUN_SCRIPTS.split(' ').any(|known| known == name || known == unversioned)
+    RUN_SCRIPTS.split(' ').find(|known| *known == name || *known == unversioned)
 }
 
 fn is_among(word: &str, names: &str) -> bool {
@@ -158,6 +191,55 @@ mod tests {
         }
         check("python3.12 -m pytest", true);
         check("node -e 1", true);
+    }
+
+    #[test]
+    fn an_option_is_followed_by_code_only_where_the_program_has_it_so() {
+        for line in [
+            "php -r phpinfo();",
+            "php8.2 -r 1",
+            "perl -E say",
+            "ruby -e 1",
+            "node -p 1",
+            "node --eval 1",
+            "bash -c ls",
+            "fish -c ls",
+            "python3 -c 1",
+            "lua5.4 -e 1",
+            "julia -e 1",
+            "Rscript -e 1",
+            "R -e 1",
+            "node server.js -i",
+        ] {
+            check(line, true);
+        }
+        for line in [
+            "node -r dotenv/config",
+            "nodejs -r x",
+            "ruby -r json",
+            "ruby -c x",
+            "perl -c x",
+            "node -c x",
+            "lua -r x",
+            "php -e x",
+            "php -c ini",
+            "bash -e -s",
+            "sh -e",
+            "bash -r x",
+            "zsh -m pytest",
+            "ruby -m pytest",
+            "python -e x",
+            "python -r x",
+            "node -e 1 -i",
+            "lua -e 1 -i",
+            "racket -e 1 --interactive",
+            "node inspect server.js",
+            "R script.R",
+            "R",
+            "python -c",
+        ] {
+            check(line, false);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A rule that can never match protects nobody, one that another covers is noise, and one that is broader than it looks
 //! is how agents get out. None of these is an error: whoever wrote them decides. Said with the place of the rule.
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
 use haft_schema::nearest;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::{
         Anchor, BASH, CommandPattern, EDIT, HostPattern, Name, PathPattern, READ, Rule, Subject, WEB_FETCH,
         Whose,
     },
-    written::{Origin, Rules, Written},
+    written::{Layer, Origin, Rules, Written},
 };
 
 /// Something about a rule that whoever wrote it should know.
@@ -56,7 +56,7 @@ impl fmt::Display for Remark {
 /// Looks at all rules together. `tools` are the names, aliases among them, of the tools that there are; names of servers'
 /// tools are not judged, for a server may be away.
 pub fn lint<'a>(rules: &Rules, tools: impl IntoIterator<Item = &'a str>) -> Vec<Remark> {
-    let tools: HashSet<&str> = tools.into_iter().collect();
+    let tools: Vec<&str> = tools.into_iter().collect();
     let lists = [(Verdict::Deny, &rules.deny), (Verdict::Ask, &rules.ask), (Verdict::Allow, &rules.allow)];
     let all: Vec<Read> = lists
         .into_iter()
@@ -64,12 +64,33 @@ pub fn lint<'a>(rules: &Rules, tools: impl IntoIterator<Item = &'a str>) -> Vec<
         .collect();
     let mut remarks = Vec::new();
     for (index, rule) in all.iter().enumerate() {
-        let alone = never_matches(rule, &tools).or_else(|| broad(rule)).or_else(|| narrow(rule));
-        remarks.extend(
-            alone.or_else(|| shadowed(rule, index, &all)).map(|(kind, words)| rule.remark(kind, words)),
-        );
+        let said = [never_matches(rule, &tools), broad(rule), narrow(rule), shadowed(rule, index, &all)];
+        remarks.extend(said.into_iter().flatten().map(|(kind, words)| rule.remark(kind, words)));
     }
     remarks
+}
+
+/// Rules that deny or ask, and protect nobody because no tool has the name in them. What [`lint`] says of each.
+pub fn unknown_tools<'a>(rules: &Rules, tools: impl IntoIterator<Item = &'a str>) -> Vec<Remark> {
+    let tools: Vec<&str> = tools.into_iter().collect();
+    let lists = [(Verdict::Deny, &rules.deny), (Verdict::Ask, &rules.ask)];
+    let all = lists
+        .into_iter()
+        .flat_map(|(verdict, list)| list.iter().filter_map(move |written| Read::of(verdict, written)));
+    let unknown = |rule: Read<'_>| {
+        let words = unknown_tool(named(&rule.subject)?, &tools)?;
+        Some(rule.remark(RemarkKind::NeverMatches, words))
+    };
+    all.filter_map(unknown).collect()
+}
+
+/// The tool that a rule is for, if it names one.
+fn named(subject: &Subject) -> Option<&str> {
+    match subject {
+        Subject::Tool(Name::Exact(name)) => Some(name),
+        Subject::Path(Whose::Tool(name), _) | Subject::Host(Whose::Tool(name), _) => Some(name),
+        _ => None,
+    }
 }
 
 /// A rule that could be read. What is wrong with others, compiling tells.
@@ -93,22 +114,21 @@ impl<'a> Read<'a> {
     }
 }
 
-fn never_matches(rule: &Read<'_>, tools: &HashSet<&str>) -> Option<Said> {
+fn never_matches(rule: &Read<'_>, tools: &[&str]) -> Option<Said> {
+    let unknown = || unknown_tool(named(&rule.subject)?, tools);
     let words = match &rule.subject {
-        Subject::Tool(Name::Exact(name)) => unknown_tool(name, tools)?,
-        Subject::Path(Whose::Tool(name), _) | Subject::Host(Whose::Tool(name), _) => {
-            unknown_tool(name, tools)?
+        Subject::Command(command) => no_command(command),
+        Subject::Path(Whose::EveryRead | Whose::EveryWrite, path) => {
+            is_a_host(path).or_else(|| looks_absolute(path))
         }
-        Subject::Command(command) => no_command(command)?,
-        Subject::Path(_, path) => looks_absolute(path)?,
-        Subject::Tool(Name::Prefix(_)) | Subject::Host(..) => return None,
+        Subject::Path(..) | Subject::Tool(_) | Subject::Host(..) => unknown(),
     };
-    Some((RemarkKind::NeverMatches, words))
+    Some((RemarkKind::NeverMatches, words?))
 }
 
-fn unknown_tool(name: &str, tools: &HashSet<&str>) -> Option<String> {
+fn unknown_tool(name: &str, tools: &[&str]) -> Option<String> {
     // These names speak of what any call does.
-    let is_known = [READ, EDIT, BASH, WEB_FETCH].contains(&name) || tools.contains(name);
+    let is_known = [READ, EDIT, BASH, WEB_FETCH].contains(&name) || tools.contains(&name);
     if is_known || name.starts_with("mcp__") {
         return None;
     }
@@ -134,6 +154,13 @@ fn no_command(CommandPattern { words, .. }: &CommandPattern) -> Option<String> {
     is_assignment.then(|| {
         format!("never matches: `{first}` sets a variable and is no program; begin with the program")
     })
+}
+
+/// `Read(domain:docs.rs)` is a file of that name in the workspace.
+fn is_a_host(path: &PathPattern) -> Option<String> {
+    let host = path.names.first().or(path.glob.as_ref())?.strip_prefix("domain:")?;
+    let is_plain = path.anchor == Anchor::Workspace && path.up == 0 && !path.from_slash;
+    is_plain.then(|| format!("never matches: Read and Edit speak of paths; write `WebFetch(domain:{host})`"))
 }
 
 /// `/etc/hosts` looks like a path from the root, and begins at the workspace.
@@ -268,19 +295,12 @@ fn is_lone_dotfile(path: &PathPattern) -> bool {
 }
 
 fn shadowed(rule: &Read<'_>, index: usize, all: &[Read<'_>]) -> Option<Said> {
-    let decides_before = |other: &Read<'_>, place: usize| {
-        let same_layer = other.written.layer == rule.written.layer && for_all(other.written);
-        match (other.verdict, rule.verdict) {
-            (Verdict::Deny, Verdict::Deny) => place < index && same_layer || is_wider(other, rule),
-            (Verdict::Deny, _) => for_all(other.written),
-            (Verdict::Ask, Verdict::Allow) => same_layer,
-            (same, own) if same == own => same_layer && (place < index || is_wider(other, rule)),
-            _ => false,
-        }
-    };
     let mut others = all.iter().enumerate().filter(|(place, _)| *place != index);
-    let (_, other) = others
-        .find(|(place, other)| covers(&other.subject, &rule.subject) && decides_before(other, *place))?;
+    let (_, other) = others.find(|(place, other)| {
+        covers(&other.subject, &rule.subject)
+            && holds_whenever(other.written, rule.written)
+            && decides_before(other, rule, *place < index)
+    })?;
     let Written { text, origin, .. } = other.written;
     let words = match other.verdict == rule.verdict {
         true => format!("adds nothing: `{text}` ({origin}) covers it"),
@@ -291,13 +311,45 @@ fn shadowed(rule: &Read<'_>, index: usize, all: &[Read<'_>]) -> Option<Said> {
     Some((RemarkKind::Shadowed, words))
 }
 
-fn for_all(written: &Written) -> bool {
-    written.for_roles.is_empty() && written.except_roles.is_empty()
+/// Whether a rule that covers another, and holds whenever that does, leaves it nothing to say.
+fn decides_before(other: &Read<'_>, rule: &Read<'_>, is_earlier: bool) -> bool {
+    let same_layer = other.written.layer == rule.written.layer;
+    let adds_nothing = || stays_with(&other.written.origin, &rule.written.origin);
+    match (other.verdict, rule.verdict) {
+        (Verdict::Deny, Verdict::Deny) => adds_nothing() && (is_earlier || is_wider(other, rule)),
+        (Verdict::Deny, _) => true,
+        (Verdict::Ask, Verdict::Allow) => same_layer || other.written.firm,
+        (one, own) if one == own => {
+            same_layer
+                && other.written.firm >= rule.written.firm
+                && adds_nothing()
+                && (is_earlier || is_wider(other, rule))
+        }
+        _ => false,
+    }
 }
 
-/// Whether one covers the other and not the other way round, and holds wherever that does.
+/// Whether one rule is there for every agent, model and caller that another is there for.
+fn holds_whenever(one: &Written, other: &Written) -> bool {
+    let for_all = one.for_roles.is_empty() && one.except_roles.is_empty();
+    let same_roles = one.for_roles == other.for_roles && one.except_roles == other.except_roles;
+    let everywhere = one.layer == Layer::Global || one.layer == other.layer;
+    // A flag is gone with the command.
+    let lasts = one.origin != Origin::Flag || other.origin == Origin::Flag;
+    everywhere && (for_all || same_roles) && lasts
+}
+
+/// Whether whoever deletes a rule can count on one of this origin: files of others come and go without theirs.
+fn stays_with(one: &Origin, other: &Origin) -> bool {
+    match (one, other) {
+        (Origin::File { path: one, .. }, Origin::File { path: other, .. }) => one == other,
+        (one, other) => *other == Origin::Flag || one == other,
+    }
+}
+
+/// Whether it is not the same the other way round: of two that say the same, only the later is told.
 fn is_wider(wide: &Read<'_>, narrow: &Read<'_>) -> bool {
-    for_all(wide.written) && !covers(&narrow.subject, &wide.subject)
+    !covers(&narrow.subject, &wide.subject) || !holds_whenever(narrow.written, wide.written)
 }
 
 /// Whether every call that falls under one rule falls under another. Rather not, where it takes more than a look.

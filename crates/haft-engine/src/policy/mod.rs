@@ -37,6 +37,7 @@
 //! | `MyTool`, `MyTool(*)` | every call of that tool |
 //! | `mcp__github`, `mcp__github__*` | every tool of that server; a final `*` works in any name, `*` alone is every tool |
 //! | `Read`, `Edit` | besides the tool of that name: every path that any call reads, or writes |
+//! | `WebFetch`, denied or asked | besides the tool of that name: every host that any call contacts |
 //! | `Read(src/**)`, `Edit(src/**)` | these paths, in any call: shell commands and redirections included |
 //! | `Write(src/**)` | these paths, in calls of that tool only |
 //! | `Bash(git diff:*)`, `Bash(npm run test)` | these words and anything after them; exactly these words |
@@ -120,10 +121,11 @@ pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;
 pub use grants::Grants;
-pub use lint::{Remark, RemarkKind, lint};
+pub use lint::{Remark, RemarkKind, lint, unknown_tools};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};
+pub(crate) use rules::without_secrets;
 pub use rules::{Bases, Flaw, Policy, RuleError};
 pub use said::{Said, changed_input, strictest};
 pub use suggest::narrowest_rules;

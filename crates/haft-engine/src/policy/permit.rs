@@ -21,6 +21,8 @@ pub struct Permit {
     /// Boxed: a permit goes through many hands, and each would copy it.
     decision: Box<Decision>,
     warrant: Warrant,
+    /// The rules that a person had written when they said yes.
+    written: Option<Box<[String]>>,
 }
 
 /// On whose word a call runs.
@@ -44,7 +46,13 @@ pub enum Warrant {
 
 impl Permit {
     pub(super) fn new(decision: Decision, warrant: Warrant) -> Permit {
-        Permit { decision: Box::new(decision), warrant }
+        Permit { decision: Box::new(decision), warrant, written: None }
+    }
+
+    /// On the word of a person who had these rules written.
+    pub(super) fn always(decision: Decision, written: Vec<String>) -> Permit {
+        let written = Some(written.into_boxed_slice());
+        Permit { written, ..Permit::new(decision, Warrant::Always) }
     }
 
     /// What the policy decided, for the journal.
@@ -57,11 +65,16 @@ impl Permit {
         self.warrant
     }
 
+    /// The rules that were written down with the yes. Their texts may hold secrets.
+    pub fn written(&self) -> &[String] {
+        self.written.as_deref().unwrap_or_default()
+    }
+
     /// The same permit with what hooks said while somebody was asked. If the yes came from one of them, it says so.
     pub(crate) fn after_hooks(self, said: &[Said], granted: Option<&Said>) -> Permit {
         let decided = granted.map(|by| (by, Verdict::Allow, None));
         let warrant = if granted.is_some() { Warrant::Hook } else { self.warrant };
-        Permit::new(self.decision.heard(said, decided), warrant)
+        Permit { decision: Box::new(self.decision.heard(said, decided)), warrant, ..self }
     }
 }
 
@@ -119,7 +132,7 @@ pub fn hear(settled: Settled, said: &[Said], request: &Request<'_>) -> Settled {
     }
     let (decision, warrant) = match settled {
         Settled::Refused(refused) => return Settled::Refused(refused),
-        Settled::Permitted(Permit { decision, warrant }) => (*decision, Some(warrant)),
+        Settled::Permitted(Permit { decision, warrant, .. }) => (*decision, Some(warrant)),
         Settled::Open(decision) => (decision, None),
     };
     let decided = strictest(said).and_then(|by| Some((by, by.verdict?)));

@@ -1,14 +1,18 @@
 //! All rules, compiled into matchers once.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     error::Error,
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
     iter,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
+
+use haft_redact::Redactor;
+use haft_tool::Access;
 
 use super::{
     commands::CommandRules,
@@ -17,10 +21,12 @@ use super::{
     hosts::HostRules,
     names::NameRules,
     paths::PathRules,
-    rule::{Anchor, BASH, EDIT, Name, PathPattern, READ, Rule, Subject, SyntaxError, Whose},
+    rule::{
+        Anchor, BASH, EDIT, HostPattern, Name, PathPattern, READ, Rule, Subject, SyntaxError, WEB_FETCH,
+        Whose,
+    },
     written::{Origin, Rules, Written},
 };
-use haft_tool::Access;
 
 /// What paths in rules begin at. Both are free of links, as the targets are that they are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -86,16 +92,20 @@ pub struct Policy {
 }
 
 /// What traces need to name a rule.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Table {
     pub(super) rules: Vec<Listed>,
+    /// Takes secrets out of what is told of them.
+    redactor: Option<Arc<Redactor>>,
 }
 
 /// A rule and the list that it stands in.
-#[derive(Debug)]
 pub(super) struct Listed {
     pub(super) verdict: Verdict,
     pub(super) rule: Written,
+    /// The same without secrets, if it has any. A person who says *always* has all words of a command written down.
+    /// Found out when it is first told: most rules never are.
+    told: OnceLock<Option<Box<Listed>>>,
 }
 
 /// When a rule is heard: the lower, the earlier.
@@ -108,6 +118,22 @@ pub(super) const FIRM: Rank = 0;
 pub(super) const UNHEARD: Rank = Rank::MAX;
 
 impl Listed {
+    fn new(verdict: Verdict, rule: Written) -> Listed {
+        Listed { verdict, rule, told: OnceLock::new() }
+    }
+
+    fn without_secrets(&self, redactor: &Redactor) -> Option<Box<Listed>> {
+        let text = without_secrets(&self.rule.text, redactor);
+        let reason = self.rule.reason.as_deref().and_then(|reason| without_secrets(reason, redactor));
+        if text.is_none() && reason.is_none() {
+            return None;
+        }
+        let mut rule = self.rule.clone();
+        rule.text = text.unwrap_or(rule.text);
+        rule.reason = reason.or(rule.reason);
+        Some(Box::new(Listed::new(self.verdict, rule)))
+    }
+
     fn flawed(&self, flaw: Flaw) -> RuleError {
         let Written { text, origin, .. } = &self.rule;
         RuleError { verdict: self.verdict, text: text.clone(), origin: origin.clone(), flaw }
@@ -196,9 +222,31 @@ impl Hits {
     }
 }
 
+/// The text of a rule, if something in it had to be hidden. A pattern may have a secret with backslashes in it.
+pub(crate) fn without_secrets(text: &str, redactor: &Redactor) -> Option<String> {
+    let hidden = |text: &str| match redactor.redact(text).text {
+        Cow::Owned(hidden) => Some(hidden),
+        Cow::Borrowed(_) => None,
+    };
+    let as_it_stands = hidden(text);
+    let rest = as_it_stands.as_deref().unwrap_or(text);
+    let plain = rest.contains('\\').then(|| rest.replace('\\', ""));
+    plain.and_then(|plain| hidden(&plain)).or(as_it_stands)
+}
+
+/// Rules as they stand there may hold secrets.
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rules", self.rules.len())
+    }
+}
+
 impl Table {
+    /// A rule as it may be told.
     pub(super) fn listed(&self, rule: RuleId) -> &Listed {
-        &self.rules[rule.index as usize]
+        let listed = &self.rules[rule.index as usize];
+        let Some(redactor) = &self.redactor else { return listed };
+        listed.told.get_or_init(|| listed.without_secrets(redactor)).as_deref().unwrap_or(listed)
     }
 
     /// Whether no rule of this rank asks or allows anything.
@@ -242,18 +290,25 @@ impl Patterns {
 impl Policy {
     /// Compiles the rules, or says what is wrong with each that cannot be used.
     pub fn compile(rules: Rules, bases: &Bases) -> Result<Policy, Vec<RuleError>> {
-        Policy::compile_away(rules, bases, None)
+        Policy::compile_away(rules, bases, None, None)
     }
 
-    /// The same for a session that works in a copy of its workspace: what rules forbid or ask about in the workspace, they
-    /// still do in the one that was left. What they allow, they allow in the copy only.
-    pub fn compile_away(rules: Rules, bases: &Bases, left: Option<&Path>) -> Result<Policy, Vec<RuleError>> {
+    /// The same for a session. It may work in a copy of its workspace: what rules forbid or ask about in the workspace, they
+    /// still do in the one that was `left`. What they allow, they allow in the copy only. Secrets that the redactor knows are
+    /// in nothing that is told of a rule.
+    pub(crate) fn compile_away(
+        rules: Rules,
+        bases: &Bases,
+        left: Option<&Path>,
+        redactor: Option<Arc<Redactor>>,
+    ) -> Result<Policy, Vec<RuleError>> {
         let mut compiler = Compiler::new(bases);
         compiler.left = left;
+        compiler.table.redactor = redactor;
         left.hash(&mut compiler.hasher);
         let lists = [(Verdict::Deny, rules.deny), (Verdict::Ask, rules.ask), (Verdict::Allow, rules.allow)];
         for (verdict, list) in lists {
-            list.into_iter().for_each(|rule| compiler.add(Listed { verdict, rule }));
+            list.into_iter().for_each(|rule| compiler.add(Listed::new(verdict, rule)));
         }
         compiler.finish()
     }
@@ -318,7 +373,7 @@ impl<'a> Compiler<'a> {
 
     fn take(&mut self, listed: &Listed, id: RuleId) -> Result<(), Flaw> {
         let Rule(subject) = listed.rule.text.parse().map_err(Flaw::Syntax)?;
-        examples::check(&subject, &listed.rule, self.bases).map_err(Flaw::Example)?;
+        examples::check(&subject, listed, self.bases).map_err(Flaw::Example)?;
         self.place(subject, listed.verdict, id).map_err(Flaw::Syntax)
     }
 
@@ -336,11 +391,15 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// `Read` and `Edit` name a tool, and what every call does to paths.
+    /// `Read` and `Edit` name a tool, and what every call does to paths. What is denied or asked of `WebFetch` is so of every
+    /// call that contacts a host, or a command would be the way around it; to allow the tool says nothing of commands.
     fn place_name(&mut self, name: Name, verdict: Verdict, id: RuleId) {
         match &name {
             Name::Exact(name) if name == READ => self.policy.shared.reads.add_everywhere(verdict, id),
             Name::Exact(name) if name == EDIT => self.policy.shared.writes.add_everywhere(verdict, id),
+            Name::Exact(name) if name == WEB_FETCH && verdict != Verdict::Allow => {
+                self.policy.shared.hosts.add(HostPattern::Any, verdict, id);
+            }
             _ => {}
         }
         self.policy.names.add(name, verdict, id);
@@ -409,7 +468,7 @@ fn restricts_patterns(rule: &Subject) -> bool {
         Subject::Command(_) => true,
         Subject::Path(Whose::Tool(tool), _) | Subject::Host(Whose::Tool(tool), _) => tool == BASH,
         Subject::Path(..) | Subject::Host(..) => true,
-        Subject::Tool(Name::Exact(name)) => name == READ || name == EDIT,
+        Subject::Tool(Name::Exact(name)) => [READ, EDIT, WEB_FETCH].contains(&name.as_str()),
         Subject::Tool(Name::Prefix(_)) => false,
     }
 }

@@ -54,10 +54,11 @@ impl Said {
         Said { verdict: Some(verdict), reason: Some(reason.into()), ..Said::by(hook) }
     }
 
-    /// Passes its words through `change`. A changed input or output is not told, only that there is one.
-    pub(super) fn rewrite(&mut self, change: &mut dyn FnMut(&mut String)) {
-        let words = [&mut self.reason, &mut self.context, &mut self.stop, &mut self.notice];
-        words.into_iter().flatten().for_each(change);
+    /// Passes its words through `change`, with the name of whoever said them: that may be a command line.
+    pub(crate) fn rewrite(&mut self, change: &mut dyn FnMut(&mut String)) {
+        let Said { by, at: _, verdict: _, reason, input: _, output, context, stop, notice } = self;
+        let words = [reason, output, context, stop, notice].into_iter().flatten();
+        words.chain([by]).for_each(change);
     }
 
     /// Whether it says anything at all.

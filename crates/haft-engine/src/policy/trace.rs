@@ -262,7 +262,8 @@ impl Trace {
         layers
     }
 
-    /// Passes every text that is the call's own through `change`: to take secrets out of what is told of it.
+    /// Passes every text that is the call's own, or a hook's, through `change`: to take secrets out of what is told of it.
+    /// Those of rules have none: see [`Table::listed`].
     pub(crate) fn rewrite(&mut self, change: &mut dyn FnMut(&mut String)) {
         let parts = [Some(&mut self.decided), self.otherwise.as_mut()].into_iter().flatten();
         let parts = parts.filter_map(|told| told.part.as_mut());
@@ -536,7 +537,7 @@ fn shown(text: String) -> String {
 
 impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Listed { verdict, rule } = self;
+        let Listed { verdict, rule, .. } = self;
         write!(f, "{verdict} rule `{}` ({}", rule.text, rule.origin)?;
         if rule.layer != Layer::Global {
             write!(f, ", layer {}", rule.layer)?;

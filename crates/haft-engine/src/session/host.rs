@@ -187,6 +187,7 @@ impl Host for CallHost {
             list: self.session.task_list().clone(),
             events: self.events.clone(),
             left: self.left_task.clone(),
+            redactor: self.session.redactor().cloned(),
         })
     }
 }

@@ -9,12 +9,22 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use haft_redact::Redactor;
+
 use crate::policy::{Bases, Circumstances, Origin, Policy, RuleError, Rules, Written, path_rule};
 
 pub(super) struct SessionRules {
-    home: Option<PathBuf>,
+    basis: Basis,
     above: Option<Above>,
     now: RwLock<Compiled>,
+}
+
+/// What does not change while a session lasts.
+#[derive(Clone)]
+pub(super) struct Basis {
+    pub(super) home: Option<PathBuf>,
+    /// Takes secrets out of what is told of a rule.
+    pub(super) redactor: Option<Arc<Redactor>>,
 }
 
 /// The rules that these stand below, and for whom they hold here.
@@ -59,14 +69,10 @@ struct Ground {
 }
 
 impl SessionRules {
-    pub(super) fn new(
-        rules: Rules,
-        workspace: &Path,
-        home: Option<PathBuf>,
-    ) -> Result<SessionRules, Vec<RuleError>> {
+    pub(super) fn new(rules: Rules, workspace: &Path, basis: Basis) -> Result<SessionRules, Vec<RuleError>> {
         let ground = Ground { workspace: workspace.into(), left: None };
-        let now = Compiled::new(rules, ground, home.as_deref())?;
-        Ok(SessionRules { home, above: None, now: RwLock::new(now) })
+        let now = Compiled::new(rules, ground, &basis)?;
+        Ok(SessionRules { basis, above: None, now: RwLock::new(now) })
     }
 
     /// The rules of a sub-agent. Of `more` only what asks and denies counts: nothing is allowed here that is not above.
@@ -75,9 +81,9 @@ impl SessionRules {
         who: Who,
         more: Rules,
     ) -> Result<SessionRules, Vec<RuleError>> {
-        let (home, above) = (above.home.clone(), Above { rules: above, who });
-        let now = above.compiled(Rules { allow: Vec::new(), ..more }, home.as_deref())?;
-        Ok(SessionRules { home, above: Some(above), now: RwLock::new(now) })
+        let (basis, above) = (above.basis.clone(), Above { rules: above, who });
+        let now = above.compiled(Rules { allow: Vec::new(), ..more }, &basis)?;
+        Ok(SessionRules { basis, above: Some(above), now: RwLock::new(now) })
     }
 
     pub(super) fn policy(&self) -> Arc<Policy> {
@@ -97,17 +103,17 @@ impl SessionRules {
     pub(super) fn add(&self, more: Rules) -> Result<(), Vec<RuleError>> {
         let Some(above) = &self.above else {
             let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
-            *now = Compiled::new(now.rules.clone().and(more), now.ground.clone(), self.home.as_deref())?;
+            *now = Compiled::new(now.rules.clone().and(more), now.ground.clone(), &self.basis)?;
             return Ok(());
         };
         let tightening = Rules { allow: Vec::new(), ask: more.ask, deny: more.deny };
         let own = self.read().own.clone().and(tightening);
         // What cannot be used is found out before anything has changed above.
-        above.compiled(own.clone(), self.home.as_deref())?;
+        above.compiled(own.clone(), &self.basis)?;
         if !more.allow.is_empty() {
             above.rules.add(Rules { allow: more.allow, ..Rules::default() })?;
         }
-        let now = above.compiled(own, self.home.as_deref())?;
+        let now = above.compiled(own, &self.basis)?;
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = now;
         Ok(())
     }
@@ -116,7 +122,7 @@ impl SessionRules {
     pub(super) fn move_to(&self, workspace: &Path, left: Option<&Path>) -> Result<(), Vec<RuleError>> {
         let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
         let ground = Ground { workspace: workspace.into(), left: left.map(Arc::from) };
-        *now = Compiled::new(now.rules.clone(), ground, self.home.as_deref())?;
+        *now = Compiled::new(now.rules.clone(), ground, &self.basis)?;
         Ok(())
     }
 
@@ -131,10 +137,10 @@ impl SessionRules {
             }
             now.own.clone()
         };
-        let home = self.home.as_deref();
+        let basis = &self.basis;
         // Each of these rules was compiled before, here or above. If one could not be now, nothing may run.
         let nothing = || Rules::denying(["*"], Origin::Haft);
-        if let Ok(now) = above.compiled(own, home).or_else(|_| above.compiled(nothing(), home)) {
+        if let Ok(now) = above.compiled(own, basis).or_else(|_| above.compiled(nothing(), basis)) {
             *self.now.write().unwrap_or_else(PoisonError::into_inner) = now;
         }
     }
@@ -146,21 +152,21 @@ impl SessionRules {
 
 impl Above {
     /// What holds of the rules above, and these besides.
-    fn compiled(&self, own: Rules, home: Option<&Path>) -> Result<Compiled, Vec<RuleError>> {
+    fn compiled(&self, own: Rules, basis: &Basis) -> Result<Compiled, Vec<RuleError>> {
         self.rules.renew();
         let Compiled { rules: theirs, policy, ground, .. } = self.rules.read().clone();
         let allowed = Rules { allow: theirs.allow, ..Rules::default() }.holding(&self.who.circumstances());
         let rules = Rules { allow: allowed.allow, ask: theirs.ask, deny: theirs.deny }.and(own.clone());
-        Ok(Compiled { own, of: Some(policy), ..Compiled::new(rules, ground, home)? })
+        Ok(Compiled { own, of: Some(policy), ..Compiled::new(rules, ground, basis)? })
     }
 }
 
 impl Compiled {
-    fn new(rules: Rules, ground: Ground, home: Option<&Path>) -> Result<Compiled, Vec<RuleError>> {
-        let bases = Bases { workspace: ground.workspace.to_path_buf(), home: home.map(Path::to_owned) };
+    fn new(rules: Rules, ground: Ground, basis: &Basis) -> Result<Compiled, Vec<RuleError>> {
+        let bases = Bases { workspace: ground.workspace.to_path_buf(), home: basis.home.clone() };
         let left = ground.left.as_deref();
         let holding = rules.clone().and(left.map(closed).unwrap_or_default());
-        let policy = Arc::new(Policy::compile_away(holding, &bases, left)?);
+        let policy = Arc::new(Policy::compile_away(holding, &bases, left, basis.redactor.clone())?);
         Ok(Compiled { own: rules.clone(), rules, policy, ground, of: None })
     }
 }

@@ -23,7 +23,7 @@ use super::{
     locate::{locate, locate_each},
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
-    rules::SessionRules,
+    rules::{Basis, SessionRules},
     tasks::{TaskFacts, TaskList, TaskReport},
     worktree::{self, WORKTREE, Worktree},
 };
@@ -198,7 +198,8 @@ impl Session {
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
-        let rules = SessionRules::new(rules, &workspace, home).map_err(SessionError::Rules)?;
+        let basis = Basis { home, redactor: engine.redactor().cloned() };
+        let rules = SessionRules::new(rules, &workspace, basis).map_err(SessionError::Rules)?;
         if let Some(worktree) = away {
             let (there, left) = worktree.places();
             rules.move_to(&there, Some(&left)).map_err(SessionError::Rules)?;

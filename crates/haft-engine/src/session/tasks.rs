@@ -218,14 +218,19 @@ pub(super) struct CallTasks {
     pub(super) events: Events,
     /// Set once something goes on.
     pub(super) left: Arc<AtomicBool>,
+    /// Takes secrets out of what is told: a description may be a command with all its words.
+    pub(super) redactor: Option<Arc<Redactor>>,
 }
 
 impl Tasks for CallTasks {
     fn add(&self, task: Arc<dyn Task>) -> Result<String, Fault> {
-        let description = task.describe();
+        let mut description = task.describe();
         let id = self.list.add(task)?;
         self.left.store(true, Ordering::Relaxed);
-        self.events.send(|| Event::TaskStarted { id: id.clone(), description });
+        self.events.send(|| {
+            hide(&mut description, self.redactor.as_ref());
+            Event::TaskStarted { id: id.clone(), description }
+        });
         Ok(id)
     }
 

@@ -10,7 +10,9 @@ use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
     policy::{Answer, Asker, Mode, Origin, Question, RuleKeeper, Written},
     result::ToolResult,
+    session::{Ending, Journal, Start, Starting},
 };
+use haft_redact::Redactor;
 use haft_testkit::{Probe, Workspace, sleeping};
 use haft_tool::{BoxFuture, Cx, Effects, Fault, FaultKind, Refusal, Reply, Spec, Tool, View};
 use schemars::JsonSchema;
@@ -143,6 +145,46 @@ async fn always_keeps_the_rules_and_they_hold_at_once() {
     assert_eq!(*person.told.lock().unwrap(), ["Allowed from now on: Edit(//elsewhere/a) (/shelf:7)"]);
     write(&session, "/elsewhere/b").await;
     assert_eq!(person.count(), 2);
+}
+
+/// Notes on whose word calls run.
+struct Words(Probe);
+
+impl Journal for Words {
+    fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
+        self.0.note(format!("{:?}", start.word));
+        Box::pin(async { Ok(Start::Go) })
+    }
+    fn refused<'a>(&'a self, _: Starting<'a>) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn finished<'a>(&'a self, _: Ending<'a>) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn the_journal_is_told_which_rules_were_written_with_a_yes() {
+    const TOKEN: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let (workspace, person, probe) = (Workspace::new(""), Person::saying(Answer::Always), Probe::default());
+    let engine = engine(&workspace, &person)
+        .rule_keeper(Shelf::default())
+        .redactor(Arc::new(Redactor::builder().build()))
+        .journal(Words(probe.clone()));
+    let session = begin(engine, &workspace);
+    for path in ["/elsewhere/a", "/elsewhere/a", &format!("/elsewhere/{TOKEN}")] {
+        write(&session, path).await;
+    }
+    assert_eq!(
+        probe.notes(),
+        [
+            r#"Always(["Edit(//elsewhere/a)"])"#,
+            "Yes(Policy)",
+            r#"Always(["Edit(//elsewhere/[redacted: github token])"])"#,
+        ]
+    );
+    // The person is told what was written, as it was.
+    assert!(person.told.lock().unwrap()[1].contains(TOKEN));
 }
 
 #[tokio::test]

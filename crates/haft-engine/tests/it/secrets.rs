@@ -4,14 +4,15 @@ use std::{fs, io, sync::Arc};
 
 use haft_engine::{
     Session,
-    policy::{CallFacts, Mode},
+    policy::{CallFacts, Mode, Origin, Rules, Said, Verdict, Written},
     session::{Ending, Journal, Start, Starting},
-    turn::Event,
+    turn::{Event, Hook},
 };
 use haft_redact::Redactor;
 use haft_testkit::{Probe, Workspace};
 use haft_tool::{
-    Access, BoxFuture, Certainty, Class, CommandEffect, Cx, Effects, Fault, Progress, Reply, SharedTool, tool,
+    Access, BoxFuture, Certainty, Class, CommandEffect, Cx, Effects, Fault, Progress, Reply, SharedTool,
+    Task, TaskNews, TaskState, tool,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -134,6 +135,11 @@ fn told(what: &str, call: CallFacts<'_>) -> String {
     format!("{what} {input} {} {}", json!(effects), decision.trace.part().unwrap_or("-"))
 }
 
+fn told_whole(what: &str, start: Starting<'_>) -> String {
+    let trace = &start.facts.decision.trace;
+    format!("{} {:?} {} {}", told(what, start.facts), start.word, json!(trace), trace.explain())
+}
+
 impl Journal for Book {
     fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
         self.0.note(told("started", start.facts));
@@ -212,4 +218,150 @@ async fn effects_and_reasons_that_are_told_hold_no_secret_permitted_or_not() {
         assert!(!notes.contains("horse") && !notes.contains("Trombo"), "{notes}");
         assert!(notes.contains("[redacted: known secret]"), "{notes}");
     }
+}
+
+/// A journal that keeps all of a decision.
+struct Whole(Probe);
+
+impl Journal for Whole {
+    fn started<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<Start>> {
+        self.0.note(told_whole("started", start));
+        Box::pin(async { Ok(Start::Go) })
+    }
+    fn refused<'a>(&'a self, start: Starting<'a>) -> BoxFuture<'a, io::Result<()>> {
+        self.0.note(told_whole("refused", start));
+        Box::pin(async { Ok(()) })
+    }
+    fn finished<'a>(&'a self, _: Ending<'a>) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// What journal and events are told of a call of a rule with a secret in it.
+async fn told_of_rules(rules: Rules) -> String {
+    let (workspace, probe) = (Workspace::new(""), Probe::default());
+    let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+    let engine = haft_testkit::engine(&workspace)
+        .tool(talkative())
+        .redactor(redactor)
+        .journal(Whole(probe.clone()))
+        .rules(rules);
+    let session = begin(engine, &workspace);
+    session.set_mode(Mode::DontAsk);
+    let mut turn = session.live_turn();
+    turn.push(call("1", "Talk", json!({ "how": SECRET }))).unwrap();
+    turn.close();
+    let mut all = String::new();
+    while let Some(event) = turn.next().await {
+        all += &format!("{event:?}");
+        if let Event::Started { decision, .. } | Event::Refused { decision, .. } = &event {
+            all += &json!(decision.trace).to_string();
+        }
+        if let Event::Finished(result) = &event {
+            all += &result.text();
+        }
+    }
+    all + &probe.notes().join("\n")
+}
+
+#[tokio::test]
+async fn a_rule_that_holds_a_secret_is_told_without_it() {
+    let written = |text: String| Written {
+        reason: Some(format!("not with {SECRET}")),
+        ..Written::new(text, Origin::Session)
+    };
+    let command = format!("Bash(run --password k7Trombo9 {SECRET})");
+    let escaped = format!("Edit(//w/{})", SECRET.replace('-', "\\-"));
+    for text in [command, escaped] {
+        for denied in [true, false] {
+            let rule = vec![written(text.clone())];
+            let rules = match denied {
+                true => Rules { deny: rule, ..Rules::default() },
+                false => Rules { ask: rule, ..Rules::default() },
+            };
+            let told = told_of_rules(rules).await;
+            for secret in ["horse", "Trombo"] {
+                assert!(!told.contains(secret), "{secret}: {told}");
+            }
+            let (name, reason) = (&text[..5], "not with [redacted: known secret]");
+            assert!(told.contains(name) && told.contains(reason), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_runner_up_and_the_rule_that_allowed_are_told_without_secrets() {
+    let allow = Written::all(["Talk".to_owned(), format!("WebFetch(domain:{SECRET})")], Origin::Session);
+    let ask = Written::all([format!("Bash(run --password k7Trombo9 {SECRET})")], Origin::Session);
+    let told = told_of_rules(Rules { allow, ask, ..Rules::default() }).await;
+    assert!(!told.contains("horse") && !told.contains("Trombo"), "{told}");
+}
+
+struct Going;
+
+impl Task for Going {
+    fn describe(&self) -> String {
+        format!("serve --password k7Trombo9 {SECRET}")
+    }
+    fn state(&self) -> TaskState {
+        TaskState::Done("exit code 0".to_owned())
+    }
+    fn since(&self, _: u64) -> TaskNews {
+        TaskNews::default()
+    }
+    fn changed(&self) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+    fn stop(&self) {}
+}
+
+#[tokio::test]
+async fn a_task_is_told_without_secrets() {
+    let workspace = Workspace::new("");
+    let leave = tool("Leave").effects(|_: &Leak| Effects::none()).call(|_: Leak, cx: Cx| async move {
+        cx.tasks().add(Arc::new(Going))?;
+        Ok(Reply::text("it goes on"))
+    });
+    let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+    let engine = haft_testkit::engine(&workspace).tool(leave).redactor(redactor);
+    let mut turn = begin(engine, &workspace).live_turn();
+    turn.push(call("1", "Leave", json!({ "how": "" }))).unwrap();
+    turn.close();
+    let mut told = Vec::new();
+    while let Some(event) = turn.next().await {
+        if let Event::TaskStarted { description, .. } = event {
+            told.push(description);
+        }
+    }
+    assert_eq!(told, ["serve --password [redacted: password] [redacted: known secret]"]);
+}
+
+/// A hook whose name is its command line.
+struct Gate;
+
+impl Hook for Gate {
+    fn before<'a>(&'a self, _: CallFacts<'a>) -> BoxFuture<'a, Vec<Said>> {
+        let command = format!("check --token {SECRET}");
+        Box::pin(async { vec![Said::verdict(command, Verdict::Deny, "not now")] })
+    }
+}
+
+#[tokio::test]
+async fn a_hook_is_named_without_secrets() {
+    let (workspace, probe) = (Workspace::new(""), Probe::default());
+    let redactor = Arc::new(Redactor::builder().secret(SECRET).build());
+    let engine = haft_testkit::engine(&workspace)
+        .tool(leak())
+        .redactor(redactor)
+        .hook(Gate)
+        .journal(Whole(probe.clone()));
+    let mut turn = begin(engine, &workspace).live_turn();
+    turn.push(call("1", "Leak", json!({ "how": "" }))).unwrap();
+    turn.close();
+    let mut told = String::new();
+    while let Some(event) = turn.next().await {
+        told += &format!("{event:?}");
+    }
+    told += &probe.notes().join("\n");
+    assert!(!told.contains("horse") && told.contains("the hook `check --token [redacted: "), "{told}");
 }

@@ -2,13 +2,14 @@
 
 use std::{
     io,
+    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use haft_engine::{
     Call, Session, SessionOptions,
-    policy::Mode,
+    policy::{Answer, Asker, Mode, Origin, Question, RuleKeeper, Rules, Written},
     result::ToolResult,
     session::{CallKey, Evidence, Found},
     turn::Event,
@@ -22,7 +23,7 @@ use haft_testkit::{Probe, Workspace};
 use haft_tool::{BoxFuture, Change, Cx, Effects, FaultKind, Reply, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::sqlite;
 
@@ -196,6 +197,15 @@ async fn what_another_process_runs_is_waited_for_and_its_result_taken() {
     }
 }
 
+#[track_caller]
+fn holds_none(directory: &Path, secret: &str) {
+    for file in ["journal.db", "journal.db-wal"] {
+        let bytes = std::fs::read(directory.join(file)).unwrap();
+        let holds = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+        assert!(!holds, "{file} holds the secret");
+    }
+}
+
 #[tokio::test]
 async fn no_secret_is_in_the_file() {
     const SECRET: &str = "correct-horse-battery";
@@ -216,13 +226,64 @@ async fn no_secret_is_in_the_file() {
     }
     book.flush().await.unwrap();
     assert_eq!(probe.notes().len(), 2);
-    for file in ["journal.db", "journal.db-wal"] {
-        let bytes = std::fs::read(directory.path().join(file)).unwrap();
-        let holds = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
-        assert!(!holds, "{file} holds the secret");
-    }
+    holds_none(directory.path(), SECRET);
     let paths = CallFilter { path: Some("/w/*redacted*".to_owned()), most: 9, ..CallFilter::default() };
     assert_eq!(book.calls(paths).await.unwrap().len(), 2);
+}
+
+/// Says *always* to everything.
+struct Yes;
+
+impl Asker for Yes {
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Always })
+    }
+}
+
+impl RuleKeeper for Yes {
+    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+        let written = Written::all(rules, Origin::Session);
+        Box::pin(async { Ok(written) })
+    }
+}
+
+#[tokio::test]
+async fn no_secret_of_a_rule_is_in_the_file_and_what_a_person_had_written_is() {
+    const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let (workspace, probe, directory) = (Workspace::new(""), Probe::default(), tempfile::tempdir().unwrap());
+    let book = sqlite(directory.path());
+    let deny = Written {
+        reason: Some(format!("{SECRET} is live")),
+        ..Written::new(format!("Edit(//w/no/{SECRET})"), Origin::Session)
+    };
+    let engine = haft_testkit::engine(&workspace)
+        .tool(once(&probe))
+        .redactor(Arc::new(Redactor::builder().build()))
+        .rules(Rules { deny: vec![deny], ..Rules::default() })
+        .asker(Yes)
+        .rule_keeper(Yes)
+        .journal(Journal::new(Arc::new(book.clone()), |_| {}));
+    let session = engine.build().unwrap().session(SessionOptions::at(workspace.root())).unwrap();
+    // Asked and kept, allowed by what was kept, and denied.
+    session.call(call("1", "Once", SECRET)).await;
+    session.call(call("2", "Once", SECRET)).await;
+    session.call(call("3", "Once", &format!("no/{SECRET}"))).await;
+    book.flush().await.unwrap();
+    assert_eq!(probe.notes().len(), 2);
+    holds_none(directory.path(), SECRET);
+    let rule = "Edit(//w/[redacted: github token])";
+    let asked = EventFilter { kinds: vec![EventKind::APPROVAL], ..EventFilter::default() };
+    let asked: Vec<Value> = book.events(asked).await.unwrap().into_iter().map(|event| event.body).collect();
+    assert_eq!(asked, [json!({ "by": "person", "said": "always", "rules": [rule] })]);
+    let mut decisions = Vec::new();
+    for call in book.calls(CallFilter { most: 9, ..CallFilter::default() }).await.unwrap().into_iter().rev() {
+        let kinds = vec![EventKind::DECISION];
+        let decided = EventFilter { key: Some(call.key), kinds, ..EventFilter::default() };
+        decisions.extend(book.events(decided).await.unwrap().into_iter().map(|event| event.body));
+    }
+    let texts: Vec<&Value> = decisions.iter().map(|decision| &decision["rule"]["text"]).collect();
+    assert_eq!(texts, [&Value::Null, &json!(rule), &json!("Edit(//w/no/[redacted: github token])")]);
+    assert_eq!(decisions[2]["rule"]["reason"], "[redacted: github token] is live");
 }
 
 #[tokio::test]

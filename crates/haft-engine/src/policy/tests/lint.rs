@@ -1,6 +1,9 @@
 //! What is said of rules that do not do what they look like.
 
-use super::{super::lint, *};
+use super::{
+    super::{lint, unknown_tools},
+    *,
+};
 
 const TOOLS: [&str; 6] = ["Read", "Edit", "Write", "Bash", "Grep", "WebFetch"];
 
@@ -75,6 +78,110 @@ fn rules_that_others_cover_are_found() {
     );
     check("deny Bash; deny Bash(rm:*)", &["`Bash(rm:*)` adds nothing: `Bash` (command line) covers it"]);
     check("deny Read(a/b); allow Read(a/**)", &[]);
+    check(
+        "ask! Bash(git push:*); allow@agent Bash(git push origin)",
+        &[
+            "`Bash(git push origin)` never decides: ask rule `Bash(git push:*)` (command line) covers it and comes first",
+        ],
+    );
+}
+
+#[test]
+fn a_rule_shadows_none_that_is_there_without_it() {
+    for layer in ["model", "sandbox", "agent", "group"] {
+        for list in ["deny", "ask", "allow"] {
+            check(&format!("{list} Bash(git push -f); deny@{layer} Bash(git push:*)"), &[]);
+            let above = format!(
+                "`Bash(git push -f)` {}",
+                match list {
+                    "deny" => "adds nothing: `Bash(git push:*)` (command line) covers it".to_owned(),
+                    _ =>
+                        "never decides: deny rule `Bash(git push:*)` (command line) covers it and comes first"
+                            .to_owned(),
+                }
+            );
+            check(&format!("{list}@{layer} Bash(git push -f); deny Bash(git push:*)"), &[&above]);
+            check(&format!("{list}@{layer} Bash(git push -f); deny@{layer} Bash(git push:*)"), &[&above]);
+        }
+    }
+    check(
+        "deny@agent Bash(git push); deny Bash(git push)",
+        &["`Bash(git push)` adds nothing: `Bash(git push)` (command line) covers it"],
+    );
+    let of =
+        |agent: &str, text: &str| Written::new(text, Origin::Flag).in_layer(Layer::Agent(agent.to_owned()));
+    let deny = vec![of("one", "Bash(git push:*)"), of("other", "Bash(git push -f)")];
+    assert_eq!(lint(&Rules { deny, ..Rules::default() }, TOOLS), []);
+}
+
+#[test]
+fn a_rule_for_some_roles_shadows_none_for_others() {
+    let wide = |roles: &[&str]| Written {
+        for_roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        ..Written::new("Bash(git push:*)", Origin::Flag)
+    };
+    let narrow = |roles: &[&str]| Written { text: "Bash(git push -f)".to_owned(), ..wide(roles) };
+    let remarks = |one, other| lint(&Rules { deny: vec![one, other], ..Rules::default() }, TOOLS).len();
+    assert_eq!(remarks(wide(&["guest"]), narrow(&[])), 0);
+    assert_eq!(remarks(wide(&["guest"]), narrow(&["guest"])), 1);
+    assert_eq!(remarks(wide(&[]), narrow(&["guest"])), 1);
+}
+
+#[test]
+fn no_rule_is_said_to_be_needless_because_of_another_file_or_a_flag() {
+    let file = |path: &str| Origin::File { path: path.into(), line: 1 };
+    let remarks = |wide: Origin, narrow: Origin| {
+        let deny = vec![Written::new("Bash(git:*)", wide), Written::new("Bash(git push:*)", narrow)];
+        lint(&Rules { deny, ..Rules::default() }, TOOLS).len()
+    };
+    assert_eq!(remarks(file("a"), file("a")), 1);
+    assert_eq!(remarks(file("a"), file("b")), 0);
+    assert_eq!(remarks(Origin::Flag, file("a")), 0);
+    assert_eq!(remarks(file("a"), Origin::Flag), 1);
+}
+
+#[test]
+fn all_that_is_the_matter_with_a_rule_is_told() {
+    check(
+        "deny Bash(git:*); allow Bash(git push:*)",
+        &[
+            "`Bash(git push:*)` lets everything run that `git push` can start; write the whole command, without `:*`",
+            "`Bash(git push:*)` never decides: deny rule `Bash(git:*)` (command line) covers it and comes first",
+        ],
+    );
+}
+
+#[test]
+fn a_host_is_no_path() {
+    for tool in ["Read", "Edit"] {
+        check(
+            &format!("deny {tool}(domain:docs.rs)"),
+            &[&format!(
+                "`{tool}(domain:docs.rs)` never matches: Read and Edit speak of paths; write `WebFetch(domain:docs.rs)`"
+            )],
+        );
+    }
+    check(
+        "deny Read(domain:*.a.org)",
+        &[
+            "`Read(domain:*.a.org)` never matches: Read and Edit speak of paths; write `WebFetch(domain:*.a.org)`",
+        ],
+    );
+    check("deny Read(./x/domain:a); deny Read(/domain:a)", &[]);
+}
+
+#[test]
+fn what_protects_nobody_because_no_tool_has_the_name_is_found() {
+    let rules =
+        written("deny read(x); ask grep; allow bash; deny mcp__away__tool; deny Read(x); deny Bash(a | b)");
+    let said: Vec<String> = unknown_tools(&rules, TOOLS).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "command line: deny rule `read(x)` never matches: there is no tool `read`; did you mean `Read`?",
+            "command line: ask rule `grep` never matches: there is no tool `grep`; did you mean `Grep`?",
+        ]
+    );
 }
 
 #[test]

@@ -397,6 +397,21 @@ mod commands_and_hosts {
     }
 
     #[test]
+    fn what_is_denied_or_asked_of_web_fetch_is_so_of_every_call_that_contacts_a_host() {
+        let curl = || runs("curl https://docs.rs").and_host("docs.rs", Access::Read);
+        for rule in ["WebFetch", "WebFetch(*)", "WebFetch(domain:*)"] {
+            check(&format!("deny {rule}; allow Bash; allow Bash(curl:*)"), "Bash", curl(), DENY);
+            check(&format!("ask {rule}; allow Bash; allow Bash(curl:*)"), "Bash", curl(), ASK);
+            check(&format!("deny {rule}; allow Bash(ls)"), "Bash", runs("ls"), ALLOW);
+            check(&format!("deny {rule}; allow Bash"), "Bash", Effects::unknown(), ASK);
+            check(&format!("deny {rule}"), "WebFetch", Effects::fetches("docs.rs"), DENY);
+            check(&format!("allow@agent {rule}; ask {rule}"), "WebFetch", Effects::fetches("docs.rs"), ALLOW);
+        }
+        // To allow the tool allows no command.
+        check("allow WebFetch", "Bash", curl(), ASK);
+    }
+
+    #[test]
     fn hosts_are_compared_by_label() {
         let fetches = |host: &str| Effects::fetches(host);
         check("allow WebFetch(domain:docs.rs)", "WebFetch", fetches("docs.rs"), ALLOW);

@@ -22,6 +22,7 @@ const RULES: &[&str] = &[
     "Read(~/**)",
     "Bash(git:*)",
     "Bash(git diff)",
+    "WebFetch",
     "WebFetch(domain:*.a.org)",
     "WebFetch(domain:b.a.org)",
     "Post(domain:*)",
@@ -38,7 +39,7 @@ const PATHS: &[&str] = &[
 
 fn rule() -> impl Strategy<Value = String> {
     let list = prop::sample::select(&["allow", "ask", "ask!", "deny"]);
-    let layer = prop::sample::select(&["model", "sandbox", "agent", "group", "global"]);
+    let layer = prop::sample::select(&Layer::NAMES);
     (list, layer, prop::sample::select(RULES))
         .prop_map(|(list, layer, text)| format!("{list}@{layer} {text}"))
 }
@@ -48,6 +49,17 @@ fn rules_of(layer: &'static str) -> impl Strategy<Value = String> {
     let one = (prop::sample::select(&["allow", "ask"]), prop::sample::select(RULES));
     let one = one.prop_map(move |(list, text)| format!("{list}@{layer} {text}"));
     prop::collection::vec(one, 0..4).prop_map(|rules| rules.join(";"))
+}
+
+/// Two layers, the first and its name, then the second.
+fn two_layers() -> impl Strategy<Value = (&'static str, String, String)> {
+    let pairs = (0..Layer::NAMES.len())
+        .flat_map(|first| (first + 1..Layer::NAMES.len()).map(move |second| (first, second)));
+    let pairs: Vec<(usize, usize)> = pairs.collect();
+    prop::sample::select(pairs).prop_flat_map(|(first, second)| {
+        let (first, second) = (Layer::NAMES[first], Layer::NAMES[second]);
+        (Just(first), rules_of(first), rules_of(second))
+    })
 }
 
 fn layers_answer(policy: &Policy, case: &Case, layer: &str) -> String {
@@ -166,12 +178,12 @@ proptest! {
 
     #[test]
     fn what_an_earlier_layer_says_of_a_whole_call_stands(
-        first in rules_of("agent"), second in rules_of("global"), case in any_case(),
+        (layer, first, second) in two_layers(), case in any_case(),
     ) {
         let case = case.mode(Mode::Default);
         let alone = policy(&first).decide(&case.request()).verdict;
         let both = policy(&format!("{first};{second}"));
-        match (layers_answer(&policy(&first), &case, "agent").as_str(), alone) {
+        match (layers_answer(&policy(&first), &case, layer).as_str(), alone) {
             ("ask", ASK) => prop_assert_eq!(both.decide(&case.request()).verdict, ASK),
             ("allow", ALLOW) => prop_assert_eq!(both.decide(&case.request()).verdict, ALLOW),
             _ => {}

@@ -77,13 +77,10 @@ async fn record(
     let mut unrecorded = None;
     let session = cx.session.facts();
     let told = cx.told_whole(prepared, permit.decision());
-    let rules = match permit.warrant() {
-        Warrant::Always => cx.session.policy().lasting_rules(&cx.session.request(prepared)),
-        _ => None,
-    };
-    let word = match &rules {
-        Some(rules) => Word::Always(rules),
-        None => Word::Yes(permit.warrant()),
+    let written = cx.told_rules(permit.written());
+    let word = match permit.warrant() {
+        Warrant::Always => Word::Always(&written),
+        warrant => Word::Yes(warrant),
     };
     let starting = told.starting(cx, &session, (prepared, ticket), word);
     let deadline = cx.time_limit(prepared.entry.tool().spec()).map(|limit| Instant::now() + limit);

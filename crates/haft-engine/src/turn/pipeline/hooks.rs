@@ -12,7 +12,7 @@ use futures::future::join_all;
 use haft_tool::{Block, BoxFuture, Cx, Fault, Interrupt as OnInterrupt};
 use serde_json::Value;
 
-use super::{CallCx, Prepared, check, foresee};
+use super::{CallCx, Prepared, check, foresee, told::hide};
 use crate::{
     policy::{Answer, Asker, Permit, Question, Said, Verdict, strictest},
     result::ToolResult,
@@ -278,10 +278,7 @@ impl<'t> CallCx<'t> {
 /// A hook may have printed what it was told, or what it found elsewhere.
 pub(crate) fn hide_secrets(session: &Session, said: &mut Said) {
     let Some(redactor) = session.redactor() else { return };
-    let Said { reason, context, stop, notice, output, .. } = said;
-    for words in [reason, context, stop, notice, output].into_iter().flatten() {
-        *words = redactor.redact(words).text.into_owned();
-    }
+    said.rewrite(&mut |words| hide(redactor, words));
 }
 
 impl Heard {

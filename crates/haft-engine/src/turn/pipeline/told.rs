@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{CallCx, Prepared, recall::Ticket};
 use crate::{
-    policy::{CallFacts, Decision},
+    policy::{CallFacts, Decision, without_secrets},
     session::{CallState, Starting, Word},
 };
 
@@ -71,6 +71,13 @@ impl CallCx<'_> {
         Told { description, ..self.told(prepared, decision) }
     }
 
+    /// Rules that somebody had written for it.
+    pub(super) fn told_rules(&self, rules: &[String]) -> Vec<String> {
+        let redactor = self.session.redactor();
+        let told = |rule: &String| redactor.and_then(|redactor| without_secrets(rule, redactor));
+        rules.iter().map(|rule| told(rule).unwrap_or_else(|| rule.clone())).collect()
+    }
+
     /// A line about the call.
     pub(super) fn told_line(&self, mut line: String) -> String {
         if let Some(redactor) = self.session.redactor() {
@@ -80,7 +87,7 @@ impl CallCx<'_> {
     }
 }
 
-fn hide(redactor: &Redactor, text: &mut String) {
+pub(super) fn hide(redactor: &Redactor, text: &mut String) {
     if let Cow::Owned(clean) = redactor.redact(text).text {
         *text = clean;
     }

@@ -6,7 +6,7 @@ use haft_engine::{
     pool::{Entry, Pool},
     turn::{Kernel, KernelCx},
 };
-use haft_tool::{BoxFuture, Change, Effects, Fault, Load, Reply, SharedTool, Spec, ToolBuilder};
+use haft_tool::{BoxFuture, Change, Effects, Fault, Load, Reply, SharedTool, Spec, ToolBuilder, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -60,11 +60,13 @@ fn search(input: &Value, pool: &Pool) -> Result<Reply, Fault> {
     }
     let names: Vec<String> = found.iter().map(|entry| entry.name().to_owned()).collect();
     let text: Vec<String> = found.iter().map(|entry| full(entry)).collect();
+    let found = match found.len() {
+        1 => "1 tool found and loaded:".to_owned(),
+        count => format!("{count} tools found and loaded:"),
+    };
     Ok(Reply::text(text.join("\n"))
-        .observed(match found.len() {
-            1 => "1 tool found and loaded:".to_owned(),
-            count => format!("{count} tools found and loaded:"),
-        })
+        .drawn(View::text(format!("{found} {}", names.join(", "))))
+        .observed(found)
         .change(Change::Load(names)))
 }
 

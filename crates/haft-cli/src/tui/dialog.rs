@@ -255,9 +255,16 @@ impl Question {
         let mut lines = self.asked.head.lines();
         let first = row(lines.next().unwrap_or_default(), STRONG.patch(WAIT));
         let mut rows = wrap(&first, columns, 2, Break::Words);
-        rows.extend(lines.flat_map(|line| wrap(&row(line, PLAIN), columns, 10, Break::Words)));
+        let mut more: Vec<Row> =
+            lines.flat_map(|line| wrap(&row(line, PLAIN), columns, 10, Break::Words)).collect();
         let all = view::rows(&self.asked.preview, columns.saturating_sub(4));
         let keys = self.keys(columns, listens, true);
+        // What it is about is always seen, and some of the change; of why it is asked as much as there is room for.
+        let most = height.saturating_sub(rows.len() + keys.len() + 4).max(1);
+        if more.len() > most {
+            more.splice(..=more.len() - most, [row("  ⋮", QUIET)]);
+        }
+        rows.extend(more);
         let room = height.saturating_sub(rows.len() + keys.len() + 1).max(3);
         let hidden = all.len().saturating_sub(room);
         let body = all.into_iter().take(room).collect();

@@ -23,8 +23,11 @@ pub(super) struct Inline {
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
 const END: &str = "\x1b[?2026l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
-/// Everything from the cursor on.
+/// Everything from the cursor on. Never sent where the cursor may be in the first cell of the screen: tmux takes that for
+/// clearing the screen, and keeps in its memory what was there.
 const ERASE_BELOW: &str = "\x1b[J";
+/// This row and all below it, with the cursor where it was.
+const ERASE_FROM_HERE: &str = "\x1b7\x1b[2K\x1b[B\x1b[J\x1b8";
 const ERASE_REST: &str = "\x1b[K";
 
 impl Inline {
@@ -44,12 +47,13 @@ impl Inline {
         if over.is_empty() {
             self.redraw(&mut frame, &rows);
         } else {
-            frame.push_str(ERASE_BELOW);
             for row in over {
                 self.write_row(&mut frame, row);
+                frame.push_str(ERASE_REST);
                 frame.push_str("\r\n");
             }
             self.draw(&mut frame, &rows);
+            frame.push_str(ERASE_BELOW);
         }
         go(&mut frame, rows.len().saturating_sub(1), place);
         if cursor.is_some() {
@@ -70,7 +74,7 @@ impl Inline {
         self.shown.clear();
         let mut frame = String::from("\r");
         move_up(&mut frame, up);
-        frame.push_str(ERASE_BELOW);
+        frame.push_str(ERASE_FROM_HERE);
         frame
     }
 
@@ -82,7 +86,7 @@ impl Inline {
     pub(super) fn clear(&mut self) -> String {
         let mut frame = String::new();
         self.go_to_top(&mut frame);
-        frame.push_str(ERASE_BELOW);
+        frame.push_str(ERASE_FROM_HERE);
         frame.push_str(SHOW_CURSOR);
         self.shown.clear();
         self.cursor = (0, 0);
@@ -100,6 +104,7 @@ impl Inline {
                 frame.push_str("\r\n");
             }
             self.write_row(frame, row);
+            frame.push_str(ERASE_REST);
         }
     }
 
@@ -117,7 +122,7 @@ impl Inline {
             }
         }
         if rows.is_empty() {
-            frame.push_str(ERASE_BELOW);
+            frame.push_str(ERASE_FROM_HERE);
         }
     }
 
@@ -226,6 +231,26 @@ mod tests {
         tried.terminal.process(frame.as_bytes());
         tried.frame(&[], &["a row…", "> "]);
         assert_eq!(tried.screen(), "done|a row…|>");
+    }
+
+    #[test]
+    fn nothing_is_erased_in_a_way_that_tmux_would_keep() {
+        let mut tried = Tried::new();
+        let full: Vec<&str> = vec!["row"; 7];
+        let frames = [
+            tried.frame(&[], &full),
+            tried.frame(&["one", ""], &full),
+            tried.frame(&[""], &["> "]),
+            tried.inline.resized(10),
+            tried.inline.clear(),
+            tried.inline.frame(&[], Live::default()),
+        ];
+        for frame in frames {
+            for before in frame.split(ERASE_BELOW).take(frame.matches(ERASE_BELOW).count()) {
+                let is_at_the_top = before.ends_with('\r') || before.ends_with('A');
+                assert!(!is_at_the_top, "{frame:?}");
+            }
+        }
     }
 
     #[test]

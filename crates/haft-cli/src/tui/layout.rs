@@ -5,7 +5,7 @@
 use ratatui::{style::Style, text::Span};
 
 use super::{
-    screen::{Screen, Todo, TodoState},
+    screen::{Screen, Status, Todo, TodoState},
     text::{Row, clean, fit, fit_row, row, span, width},
     theme::{BAD, GOOD, NOTE, PLAIN, PROMPT, QUIET, STRONG, WAIT, spinner},
     transcript::seconds,
@@ -194,15 +194,28 @@ fn status(screen: &Screen, columns: usize) -> Row {
     if let Some(hint) = &screen.hint {
         return row(&fit(&clean(hint), columns), WAIT);
     }
-    let status = &screen.status;
+    let mut words = standing(&screen.status, "% of context left");
+    if width(&words.join(BETWEEN)) > columns {
+        words = standing(&screen.status, "% left");
+    }
+    // Half a word says nothing: what does not fit is left out, the last first.
+    while words.len() > 1 && width(&words.join(BETWEEN)) > columns {
+        words.pop();
+    }
+    row(&fit(&words.join(BETWEEN), columns), QUIET)
+}
+
+const BETWEEN: &str = " · ";
+
+fn standing(status: &Status, left: &str) -> Vec<String> {
     let mut words = vec![format!("mode {}", status.mode)];
     if !status.model.is_empty() {
-        words.push(status.model.clone());
+        words.push(clean(&status.model));
     }
     match status.context {
         Some((used, window)) if window > 0 => {
-            let left = window.saturating_sub(used) as u128 * 100 / u128::from(window);
-            words.push(format!("{left}% of context left"));
+            let free = window.saturating_sub(used) as u128 * 100 / u128::from(window);
+            words.push(format!("{free}{left}"));
         }
         _ => {}
     }
@@ -213,7 +226,7 @@ fn status(screen: &Screen, columns: usize) -> Row {
         words.push(format!("${cost:.2}"));
     }
     words.push("/help".to_owned());
-    row(&fit(&clean(&words.join(" · ")), columns), QUIET)
+    words
 }
 
 /// `950`, `12.3k`, `1.2M`

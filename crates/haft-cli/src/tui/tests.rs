@@ -345,6 +345,23 @@ fn what_is_to_be_done_and_what_goes_on_is_listed() {
 }
 
 #[test]
+fn the_last_row_leaves_out_whole_words() {
+    for (columns, expected) in [
+        (70, "mode default · some-model · 75% of context left · 1.2k↑ 345↓ · /help"),
+        (58, "mode default · some-model · 75% left · 1.2k↑ 345↓ · /help"),
+        (50, "mode default · some-model · 75% left · 1.2k↑ 345↓"),
+        (40, "mode default · some-model · 75% left"),
+        (10, "mode defa…"),
+    ] {
+        let mut desk = Desk::new(columns);
+        desk.screen.status.context = Some((50_000, 200_000));
+        desk.screen.status.used = (1_234, 345);
+        let seen = desk.seen(6);
+        assert_eq!(seen.trim_end().lines().last(), Some(expected));
+    }
+}
+
+#[test]
 fn commands_are_completed_and_their_mistakes_told() {
     let mut desk = Desk::new(60);
     desk.types("/mo");

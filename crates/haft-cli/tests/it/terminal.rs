@@ -160,6 +160,25 @@ fn a_terminal_of_another_size_is_drawn_anew() {
 }
 
 #[test]
+fn a_terminal_that_becomes_narrow_while_the_model_speaks_keeps_one_copy() {
+    if !tmux::is_there() {
+        return;
+    }
+    let words: String = (0..60).map(|n| format!("word{n} ")).collect();
+    let turn = Turn::new().text(words).pause(Duration::from_secs(3)).text("and the last.");
+    let room = Room::with([turn], (60, 24), &[], &[]);
+    let tmux = &room.tmux;
+    tmux.says("Talk");
+    tmux.sees("word59");
+    tmux.resizes(30, 24);
+    tmux.sees("last.");
+    tmux.sees_no_more("Esc stops");
+    let memory = tmux.memory();
+    assert_eq!(memory.matches("word0 ").count(), 1, "{memory}");
+    assert_eq!(memory.matches("mode default").count(), 1, "{memory}");
+}
+
+#[test]
 fn what_is_pasted_is_one_message_and_answers_nothing() {
     if !tmux::is_there() {
         return;
@@ -272,6 +291,9 @@ fn commands_say_what_there_is() {
     let tmux = &room.tmux;
     tmux.says("/help");
     tmux.sees("/compact");
+    tmux.says("/tools");
+    let tools = tmux.sees("more are deferred");
+    assert!(tools.contains("\nEdit  ") && !tools.contains("u{1b}"), "{tools}");
     tmux.says("/mode plan");
     tmux.sees("mode plan: only reading");
     tmux.says("/mode bypass");
@@ -283,6 +305,10 @@ fn commands_say_what_there_is() {
     tmux.says("Change it");
     tmux.sees("It is changed.");
     assert!(room.place.files.text("project/main.rs").contains("hello"));
+    tmux.says("/undo");
+    tmux.sees("Take this back?");
+    tmux.presses("Escape");
+    tmux.sees("nothing was taken back");
     tmux.says("/undo");
     tmux.sees("Take this back?");
     reads();

@@ -9,7 +9,6 @@ use haft_tool::Block;
 
 use crate::{
     Agent, AgentEvent, End, OnEvent, Outcome, Prompt,
-    agent::sum,
     exchange::{Answered, Exchanged, last_text},
     guard::{Judged, words},
 };
@@ -190,7 +189,7 @@ impl Agent {
         let Answered { text, stop, usage, calls, mut results } = answered;
         run.turns += 1;
         (run.failed, run.squeezed) = (0, false);
-        run.usage = sum(run.usage, usage);
+        run.usage += usage;
         self.count(usage);
         if !text.trim().is_empty() {
             run.text = text;

@@ -55,7 +55,8 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
 
 impl Options {
     fn parse(words: &[&str], known: &[String]) -> Result<Options> {
-        let mut options = Options { seconds: 15, runs: None, seed: None, install: false, targets: Vec::new() };
+        let mut options =
+            Options { seconds: 15, runs: None, seed: None, install: false, targets: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {

@@ -13,13 +13,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     app::{end_words, told},
-    doing::{self, Said},
+    doing::{self, Models, Said},
     slash::{self, Slash},
 };
 use crate::{
     commands::explain,
     draw::{self, plain, plain_line},
-    model::Choice,
     out,
     setup::Setup,
     tty::{self, Tty},
@@ -29,9 +28,9 @@ use crate::{
 const MOST_LINES: usize = 12;
 
 /// Speaks in lines until the person leaves.
-pub(super) async fn converse(setup: &Setup, choice: &Choice, agent: &mut Agent) -> anyhow::Result<()> {
+pub(super) async fn converse(setup: &Setup, models: &Models, agent: &mut Agent) -> anyhow::Result<()> {
     let session = &agent.session().clone();
-    let mut talk = Lines { setup, choice, session, views: Views::new(session), is_within: false };
+    let mut talk = Lines { setup, models, session, views: Views::new(session), is_within: false };
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
     let tty = Tty::open().context("there is no terminal")?;
     loop {
@@ -57,7 +56,7 @@ pub(super) async fn converse(setup: &Setup, choice: &Choice, agent: &mut Agent) 
 
 struct Lines<'a> {
     setup: &'a Setup,
-    choice: &'a Choice,
+    models: &'a Models,
     session: &'a Session,
     views: Views,
     /// Whether the last line is not finished.
@@ -142,7 +141,7 @@ impl Lines<'_> {
                     Said::View(View::text(explain::words(self.session, &tool, &input).await))
                 }
                 Slash::Export(name) => doing::export(self.session, agent, name).await,
-                Slash::Model(name) => doing::set_model(self.setup, agent, self.choice, name),
+                Slash::Model(name) => doing::set_model(self.setup, agent, self.models, name),
                 Slash::Compact => self.compact(agent, signals).await,
                 Slash::Undo => match self.undo(agent).await {
                     Ok(words) => Said::Hint(words),

@@ -565,7 +565,7 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
 /// Deeper than this nobody looks through who does what; a session's id has its parents' in it, and an end to its length.
 const DEEPEST: usize = 4;
 
-/// The tools that a model sees from the beginning. About 2,500 tokens.
+/// The tools that a model sees from the beginning. About 2,200 tokens, at four bytes each.
 const CORE: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];
 
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \

@@ -1,16 +1,27 @@
 //! One conversation: a session, a model, and what was said.
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+    sync::Arc,
+};
 
-use haft_engine::Session;
+use haft_engine::{
+    Session,
+    pool::{Entry, Offer, Pool},
+};
 use haft_model::{Dialect, History, Message, RequestOptions, Usage};
 use haft_tool::{Block, CallId};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::{
     AgentOptions, Context, Line, Model, Transcript, context::Gauge, guard::Guard, ids::Ids, notes, system,
     transcript::presentable,
 };
+
+/// Every request carries all tools that are kept from the model: more bytes than this are not sent again and again.
+const MOST_SENT: usize = 512 * 1024;
 
 /// A conversation with a model that can act.
 ///
@@ -21,8 +32,8 @@ pub struct Agent {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) options: AgentOptions,
     pub(crate) history: History,
-    /// The fingerprint of the pool whose tools the model has been told.
-    tools: String,
+    /// The fingerprint of the pool whose tools the model has been told, and what results have referred to.
+    tools: (String, BTreeSet<String>),
     /// Whether the model has been told where it is: done when it is first asked.
     is_told: bool,
     pub(crate) ids: Ids,
@@ -93,7 +104,7 @@ impl AgentBuilder {
             model,
             options,
             history,
-            tools: String::new(),
+            tools: Default::default(),
             is_told: false,
             ids: Ids::used(past.calls.iter().chain(&past.open)),
             guard: Guard::default(),
@@ -131,11 +142,14 @@ impl Agent {
     /// had cached. The model and its API are changed by [`set_model`](Agent::set_model).
     pub fn change(&mut self, change: impl FnOnce(&mut AgentOptions)) {
         let (model, dialect) = (self.options.model.clone(), self.options.dialect);
-        let system = self.options.system.clone();
+        let (system, refers) = (self.options.system.clone(), self.options.tool_references);
         change(&mut self.options);
         (self.options.model, self.options.dialect) = (model, dialect);
         if self.options.system != system {
             self.is_told = false;
+        }
+        if self.options.tool_references != refers {
+            self.tools = Default::default();
         }
     }
 
@@ -162,7 +176,7 @@ impl Agent {
         if self.options.dialect != dialect {
             self.options.dialect = dialect;
             self.history = self.history.for_dialect(dialect);
-            self.tools.clear();
+            self.tools = Default::default();
             self.gauge = Gauge::default();
         }
     }
@@ -184,10 +198,30 @@ impl Agent {
             self.is_told = true;
         }
         let pool = self.session.pool();
-        if self.tools != pool.fingerprint() {
-            self.history.set_tools(pool.offers());
-            pool.fingerprint().clone_into(&mut self.tools);
+        let loaded: BTreeSet<String> = self.history.loaded().map(str::to_owned).collect();
+        if self.tools.0 != pool.fingerprint() || self.tools.1 != loaded {
+            match self.referring(&pool, &loaded) {
+                Some(tools) => self.history.set_tools_json(&tools),
+                None => self.history.set_tools(pool.offers()),
+            }
+            self.tools = (pool.fingerprint().to_owned(), loaded);
         }
+    }
+
+    /// All tools, where the API keeps those that were not searched for from the model. Nothing of it changes when one is
+    /// found.
+    fn referring(&self, pool: &Pool, referred: &BTreeSet<String>) -> Option<Value> {
+        let AgentOptions { dialect, tool_references, .. } = self.options;
+        if !(tool_references && dialect.has_references()) {
+            return None;
+        }
+        let shown: HashSet<&str> = pool.shown().map(Entry::name).collect();
+        let tools = dialect.tools_deferring(pool.all_offers().map(|offer| {
+            // What was found and no result says so any more, after a summary or a crash, is simply shown.
+            let is_found = shown.contains(offer.name) && !referred.contains(offer.name);
+            Offer { deferred: offer.deferred && !is_found, ..offer }
+        }));
+        (tools.to_string().len() <= MOST_SENT).then_some(tools)
     }
 
     pub(crate) fn request_options(&self) -> RequestOptions {
@@ -233,7 +267,7 @@ impl Agent {
 
     /// An answer took this.
     pub(crate) fn count(&mut self, usage: Usage) {
-        self.usage = sum(self.usage, usage);
+        self.usage += usage;
     }
 
     fn unkept(&mut self, kept: std::io::Result<()>) -> Option<String> {
@@ -262,15 +296,5 @@ impl fmt::Debug for Agent {
             .field("session", &self.session)
             .field("model", &self.options.model)
             .finish_non_exhaustive()
-    }
-}
-
-pub(crate) fn sum(one: Usage, other: Usage) -> Usage {
-    Usage {
-        input: one.input + other.input,
-        cached: one.cached + other.cached,
-        cache_written: one.cache_written + other.cache_written,
-        output: one.output + other.output,
-        thinking: one.thinking + other.thinking,
     }
 }

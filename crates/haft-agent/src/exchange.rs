@@ -275,7 +275,7 @@ async fn next(turn: &mut Option<LiveTurn>) -> Option<Event> {
     }
 }
 
-fn cut_off() -> ModelError {
+pub(crate) fn cut_off() -> ModelError {
     ModelError {
         kind: ErrorKind::CutOff,
         message: "the answer broke off in the middle".to_owned(),

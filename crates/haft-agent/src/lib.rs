@@ -24,12 +24,14 @@ mod system; //     what the model is told first
 mod notes; //      what the project says of itself
 mod transcript; // what was said, for later
 mod delegate; //   agents that an agent starts
+mod judge; //      a model that judges calls
 
 pub use agent::{Agent, AgentBuilder, Past};
 pub use compact::Compacted;
 pub use context::Context;
 pub use delegate::{AgentDefinition, DefinitionError, Delegate, DelegateLimits};
 pub use event::{AgentEvent, End, OnEvent, Outcome, Prompt};
+pub use judge::Judge;
 pub use model::{Model, ModelStream};
 pub use options::{AgentOptions, Patience};
 pub use transcript::{Line, Transcript};

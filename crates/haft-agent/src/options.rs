@@ -20,6 +20,10 @@ pub struct AgentOptions {
     pub answer_tokens: Option<u32>,
     /// The tokens of the model's context window.
     pub window: u64,
+    /// Whether all tools are sent, of which the API keeps those that were not searched for from the model, and ToolSearch
+    /// answers with references to them. Only where the API and the model take it, and for tools of 512 KB at most; what
+    /// was found is appended to the tools otherwise.
+    pub tool_references: bool,
     /// How much the model thinks.
     pub thinking: Option<Thinking>,
     /// What the model is told after haft's own words, each a paragraph of its own.
@@ -42,6 +46,7 @@ impl AgentOptions {
             max_tokens: None,
             answer_tokens: None,
             window: usual_window(dialect),
+            tool_references: false,
             thinking: None,
             system: Vec::new(),
             notes: true,

@@ -9,7 +9,6 @@ use haft_tool::Block;
 
 use crate::{
     Agent, AgentEvent, End, OnEvent, Outcome, Prompt,
-    agent::sum,
     exchange::{Answered, Exchanged, last_text},
     guard::{Guard, HOW_TO_WAIT, Judged, words},
     tasks,
@@ -195,7 +194,7 @@ impl Agent {
         let Answered { text, stop, usage, calls, mut results } = answered;
         run.turns += 1;
         (run.failed, run.squeezed) = (0, false);
-        run.usage = sum(run.usage, usage);
+        run.usage += usage;
         self.count(usage);
         if !text.trim().is_empty() {
             run.text = text;

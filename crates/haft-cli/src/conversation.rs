@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_agent::{Agent, AgentOptions, Delegate, Past};
-use haft_engine::{Session, SessionOptions};
+use haft_engine::{Engine, Session, SessionOptions};
 use haft_mcp::upstream::Sampler;
 use haft_model::Key;
 use haft_tool::SessionId;
@@ -74,33 +74,34 @@ impl Which {
         }
     }
 
-    fn session(self, setup: &Setup, delegate: Delegate) -> anyhow::Result<Session> {
+    fn session(self, setup: &Setup, engine: &Engine) -> anyhow::Result<Session> {
         let options = match self {
             Which::New => SessionOptions { is_new: true, ..setup.session_options() },
             _ => setup.resumed_options()?,
         };
-        setup::begin(&setup.agent_engine(delegate)?, options)
+        setup::begin(engine, options)
     }
 
-    /// The agent that has the conversation. Nothing is asked yet.
+    /// The agent that has the conversation, and who works for it. Nothing is asked yet.
     pub(crate) fn agent(
         self,
         setup: &Setup,
         choice: &Choice,
         past: Past,
         change: impl FnOnce(&mut AgentOptions),
-    ) -> anyhow::Result<Agent> {
+    ) -> anyhow::Result<(Agent, Delegate)> {
         let (model, mut options) = (choice.model()?, choice.options(setup.model()));
         let sampler: Arc<dyn Sampler> = Arc::new(Sampling::new(model.clone(), choice));
         setup.servers.upstreams.sampled_by(&sampler);
         let delegate = setup.delegate(model.clone(), options.clone());
-        let session = self.session(setup, delegate)?;
+        let judge = setup.judge(model.clone(), &options);
+        let session = self.session(setup, &setup.agent_engine(delegate.clone(), judge)?)?;
         change(&mut options);
         let mut agent = Agent::builder(session.clone(), model, options).past(past);
         if let Some(store) = setup.store() {
             agent = agent.transcript(BookTranscript::new(store, session.id().clone()));
         }
-        Ok(agent.build())
+        Ok((agent.build(), delegate))
     }
 }
 

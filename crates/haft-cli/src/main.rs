@@ -22,6 +22,7 @@ mod telemetry; // what operators see
 mod store; //     what happened, kept
 mod far; //       what is kept past this machine
 mod setup; //     from all of these to an engine and a session
+mod spent; //     what its answers took
 mod model; //     which model is asked, and how
 mod sampling; //  the same model, for servers that may ask it
 mod transcript; // what was said in a session, kept

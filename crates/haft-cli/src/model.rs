@@ -7,11 +7,12 @@ use std::{num::NonZeroUsize, sync::Arc};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_agent::{AgentOptions, Model};
-use haft_model::{Client, Dialect, Effort, Endpoint, Key, Thinking};
+use haft_model::{Client, Dialect, Effort, Endpoint, Key, Thinking, takes_references};
 
 use crate::{
     exit::usage,
-    settings::{self, Thought},
+    settings::{self, Amount, Thought},
+    spent::Spent,
 };
 
 /// What can be typed of a model, besides its name.
@@ -30,10 +31,14 @@ pub(crate) fn dialects() -> impl TypedValueParser<Value = Dialect> {
 }
 
 /// A model that was chosen.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Choice {
     pub(crate) name: String,
     pub(crate) endpoint: Endpoint,
+    /// Whether it is at its vendor's own address.
+    is_vendors: bool,
+    /// What all that is asked there took.
+    pub(crate) spent: Spent,
 }
 
 /// The models that are asked where only a vendor is known.
@@ -86,7 +91,7 @@ pub(crate) fn choose(
         Some(base) => endpoint.base(base),
         None => endpoint,
     };
-    Ok(Choice { name: name.to_owned(), endpoint })
+    Ok(Choice { name: name.to_owned(), endpoint, is_vendors: base.is_none(), spent: Spent::default() })
 }
 
 fn of_openai(one: Dialect, other: Dialect) -> bool {
@@ -111,7 +116,13 @@ fn vendor(name: Option<&str>, environment: &dyn Fn(&str) -> Option<Key>) -> Opti
 impl Choice {
     /// The model, ready to be asked. Nothing is opened yet.
     pub(crate) fn model(&self) -> anyhow::Result<Arc<dyn Model>> {
-        Ok(Arc::new(Client::new(self.endpoint.clone()).map_err(usage)?))
+        Ok(self.spent.counting(Client::new(self.endpoint.clone()).map_err(usage)?))
+    }
+
+    /// Another model at the same address.
+    #[cfg(feature = "tui")]
+    pub(crate) fn named(&self, name: String) -> Choice {
+        Choice { name, ..self.clone() }
     }
 
     /// How an agent asks it.
@@ -121,6 +132,10 @@ impl Choice {
             window: set.context_tokens.map_or(usual.window, |tokens| tokens.get() as u64),
             answer_tokens: set.answer_tokens.map(figure),
             max_turns: set.max_turns.map(figure),
+            max_tokens: set.run_tokens.map(|tokens| tokens.get() as u64),
+            tool_references: set
+                .tool_references
+                .unwrap_or_else(|| self.is_vendors && takes_references(&self.name)),
             thinking: set.thinking.map(thinking),
             ..usual
         }
@@ -133,10 +148,12 @@ fn figure(set: NonZeroUsize) -> u32 {
 
 fn thinking(set: Thought) -> Thinking {
     match set {
-        Thought::Off => Thinking::Off,
-        Thought::Low => Thinking::Effort(Effort::Low),
-        Thought::Medium => Thinking::Effort(Effort::Medium),
-        Thought::High => Thinking::Effort(Effort::High),
+        Thought::Word(Amount::Off) | Thought::Tokens(0) => Thinking::Off,
+        Thought::Word(Amount::Minimal) => Thinking::Effort(Effort::Minimal),
+        Thought::Word(Amount::Low) => Thinking::Effort(Effort::Low),
+        Thought::Word(Amount::Medium) => Thinking::Effort(Effort::Medium),
+        Thought::Word(Amount::High) => Thinking::Effort(Effort::High),
+        Thought::Tokens(tokens) => Thinking::Budget(tokens),
     }
 }
 

@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
-use haft_agent::{AgentOptions, Delegate, DelegateLimits, Model};
+use haft_agent::{AgentOptions, Delegate, DelegateLimits, Judge, Model};
 use haft_engine::{
     Engine, EngineBuilder, Session, SessionOptions,
+    judge::{ByModel, ModelBudget, Then},
     policy::{Asker, ByEffects, Mode, Rules, Written, unknown_tools},
     pool::Pool,
     session::Memory,
@@ -36,7 +37,7 @@ use crate::{
     place::{self, Place},
     secrets::redactor,
     servers::{self, Servers},
-    settings::{self, Document, Settings},
+    settings::{self, Document, JudgedBy, Settings},
     skills::Skills,
     store::{self, Store},
     telemetry::Telemetry,
@@ -206,11 +207,37 @@ impl Setup {
     }
 
     /// The same for a model that haft itself asks: it pays for every tool that it sees in each request, so it sees the few
-    /// that most tasks need, and finds the others. It may delegate.
-    pub(crate) fn agent_engine(&self, delegate: Delegate) -> anyhow::Result<Engine> {
+    /// that most tasks need, and finds the others. It may delegate, and a model may judge what effects do not decide.
+    pub(crate) fn agent_engine(
+        &self,
+        delegate: Delegate,
+        judge: Option<ByModel<Judge>>,
+    ) -> anyhow::Result<Engine> {
         self.engine_asking(|builder| {
-            self.with_person(builder).kernel(delegate).settings(|figures| self.load_few(figures))
+            let builder =
+                self.with_person(builder).kernel(delegate).settings(|figures| self.load_few(figures));
+            match judge {
+                Some(judge) => builder.classifier(Then(self.classifier(), judge)),
+                None => builder,
+            }
         })
+    }
+
+    /// The model that judges in mode auto, if the settings want one.
+    pub(crate) fn judge(&self, model: Arc<dyn Model>, options: &AgentOptions) -> Option<ByModel<Judge>> {
+        let (usual, set) = (ModelBudget::default(), &self.settings.auto);
+        let budget = ModelBudget {
+            questions: set
+                .questions
+                .map_or(usual.questions, |most| u32::try_from(most.get()).unwrap_or(u32::MAX)),
+            patience: set
+                .timeout_s
+                .map_or(usual.patience, |seconds| Duration::from_secs(seconds.get() as u64)),
+            ..usual
+        };
+        let name = set.model.as_ref().unwrap_or(&options.model);
+        let judge = Judge::new(model, options.dialect, name);
+        (set.judge == Some(JudgedBy::Model)).then(|| ByModel::new(judge).budget(budget))
     }
 
     /// Sub-agents that ask this model.
@@ -222,8 +249,8 @@ impl Setup {
             parallel: figure(set.parallel, usual.parallel),
             depth: figure(set.depth, usual.depth).min(DEEPEST),
             max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
+            max_tokens: set.run_tokens.map_or(usual.max_tokens, |tokens| Some(tokens.get() as u64)),
             time: set.timeout_s.map_or(usual.time, |seconds| Duration::from_secs(seconds.get() as u64)),
-            ..usual
         };
         Delegate::new(model, options, self.agents.definitions(self.talk), limits)
     }
@@ -293,7 +320,7 @@ impl Setup {
         FilePins::open(self.shared_book().filter(|_| is_wanted))
     }
 
-    /// Who judges in mode auto.
+    /// Who judges in mode auto by what a call does.
     pub(crate) fn classifier(&self) -> ByEffects {
         ByEffects::new().confined(self.confinement.is_some()).home(self.place.home.clone())
     }
@@ -565,7 +592,7 @@ pub(crate) fn elsewhere(options: &SessionOptions, workspace: PathBuf) -> Session
 /// Deeper than this nobody looks through who does what; a session's id has its parents' in it, and an end to its length.
 const DEEPEST: usize = 4;
 
-/// The tools that a model sees from the beginning. About 2,500 tokens.
+/// The tools that a model sees from the beginning. About 2,200 tokens, at four bytes each.
 const CORE: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];
 
 const BYPASS: &str = "mode bypass lets everything run that no rule forbids, and there is no sandbox here that would \

@@ -111,6 +111,23 @@ impl<M: AskModel> Classifier for ByModel<M> {
     }
 }
 
+/// One classifier after another: what the first leaves to the person, the second is asked.
+///
+/// So a model is not asked what [`ByEffects`](crate::policy::ByEffects) knows by itself.
+#[derive(Debug)]
+pub struct Then<A, B>(pub A, pub B);
+
+impl<A: Classifier, B: Classifier> Classifier for Then<A, B> {
+    fn judge<'a>(&'a self, matter: Matter<'a>) -> BoxFuture<'a, Judgement> {
+        Box::pin(async move {
+            match self.0.judge(matter).await {
+                Judgement { verdict: Verdict::Ask, .. } => self.1.judge(matter).await,
+                judgement => judgement,
+            }
+        })
+    }
+}
+
 impl<M> fmt::Debug for ByModel<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByModel").field("budget", &self.budget).finish_non_exhaustive()

@@ -47,6 +47,9 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<(&'static str, Request)> {
             }),
         ),
     ];
+    if dialect.has_references() {
+        requests.push(("a tool that was found, referred to", referring(dialect).request(&plain)));
+    }
     for (name, thinking) in [
         ("thinking by effort", Thinking::Effort(Effort::Medium)),
         ("thinking within a budget", Thinking::Budget(2_000)),
@@ -62,6 +65,21 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<(&'static str, Request)> {
         requests.push((name, with(RequestOptions { tool_choice, one_call: true, ..plain.clone() })));
     }
     requests
+}
+
+/// All tools are sent, and the result of a search refers to one that the API keeps.
+fn referring(dialect: Dialect) -> History {
+    let schema = Schema::from_value(json!({ "type": "object", "properties": {} }));
+    let mut history = History::new(dialect);
+    let kept = |name| Offer { deferred: true, ..offer(name, &schema) };
+    history.set_tools_deferring([offer("ToolSearch", &schema), kept("Undo"), kept("Watch")]);
+    history.push(Message::user("Take it back."));
+    let call = Call::new("toolu_1", "ToolSearch", r#"{"query": "undo"}"#);
+    history.push(Assistant { parts: vec![Part::new(Said::Call(call.clone()))] });
+    let mut found = result(&call, vec![Block::Text("Undo takes a path.".to_owned())], None);
+    found.meta.loaded = vec!["Undo".to_owned()];
+    history.push(Message::Results(vec![found]));
+    history
 }
 
 /// What the API's own model said, with all that it wants back, and the results of its calls.

@@ -86,7 +86,7 @@ impl Dialect {
     /// API knows no references, the very same.
     pub fn results_referring(self, results: &[ToolResult]) -> Value {
         match self {
-            Dialect::Anthropic => anthropic::results_referring(results),
+            Dialect::Anthropic => anthropic::results_referring(results, |_| true),
             _ => self.results(results),
         }
     }

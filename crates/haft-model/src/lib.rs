@@ -25,6 +25,7 @@
 mod dialect; //       the four APIs behind one type
 mod conversation; //  what was said, and the request that asks to go on
 mod stream; //        an answer while it is being written
+mod families; //      what models of a family take
 mod error; //         what goes wrong, and whether to ask again
 mod reading; //       reading a message: where we are and what was expected there
 mod piece; //         a result as the pieces that an API can take, the rest in words
@@ -43,6 +44,7 @@ pub use conversation::{
 };
 pub use dialect::{Dialect, UnknownDialect};
 pub use error::{ErrorKind, HttpFailure, ModelError};
+pub use families::takes_references;
 pub use reading::DialectError;
 pub use stream::{Decoder, Response, Stop, StreamEvent, Usage};
 

@@ -21,27 +21,27 @@ use crate::{
 
 /// Finds files by their paths: `**/*.rs`, `src/**/*.{ts,tsx}`, `*.md`. The newest come first.
 ///
-/// Use it when you know what a file is called, or what kind of files you look for. `*` stands for anything within one
-/// name, `**` for any number of directories; a pattern without a slash fits at any depth, one with a slash begins at
-/// `path`. To find files by what is in them, use Grep; to see what is in a directory, use List.
+/// Use it when you know a file's name or kind. `*` stands for anything within one name, `**` for any number of
+/// directories; a pattern without a slash fits at any depth, one with a slash begins at `path`. To find files by what is in
+/// them, use Grep; to see what is in a directory, use List.
 /// Hidden files and those that .gitignore names are passed over. No match is an answer, not an error.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GlobInput {
     /// The pattern.
     pattern: String,
-    /// The directory to look in; the current one if it is left out.
+    /// The directory to look in.
     #[serde(default = "AbsolutePath::here")]
     path: AbsolutePath,
-    /// Show so many files; 250 if it is left out, 0 for all.
+    /// Show so many; 250 if it is left out, 0 for all.
     head_limit: Option<u64>,
     /// Pass over so many first.
     #[serde(default)]
     offset: u64,
-    /// Also files and directories whose names begin with a dot.
+    /// Also names that begin with a dot.
     #[serde(default)]
     hidden: bool,
-    /// Also files that .gitignore and the like leave out.
+    /// Also what .gitignore and the like leave out.
     #[serde(default)]
     no_ignore: bool,
 }

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 /// Finds tools that exist but are not shown here, and loads them so that you can call them.
 ///
-/// Use it when no tool that you see does what you need. Describe the function that you need in a few words, without the
-/// data that it will work on ("create calendar event"), or name tools exactly with `select:NameA,NameB`; `+server words`
-/// looks only at one server's tools. The answer holds the tools' full descriptions; you can call them from then on.
+/// Use it when no tool that you see does what you need. Say in a few words what it should do, without the data that it will
+/// work on ("create calendar event"), or name tools exactly with `select:NameA,NameB`; `+server words` looks only at one
+/// server's tools. The answer describes the tools; you can call them from then on.
 /// No match is an answer, not an error: try other words.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -16,10 +16,9 @@ use crate::{
 
 /// Writes a file: makes it, with the directories above it, or replaces all that is in it.
 ///
-/// Use it for new files, or when most of a file changes. The change happens in one step: nobody ever sees half of it.
-/// An existing file must have been read in this session, and must not have changed since: otherwise it fails, and you
-/// read the file again before you decide. Its encoding and line endings are kept. It also fails if the path is a
-/// directory.
+/// Use it for new files, or when most of a file changes. It happens in one step: nobody ever sees half of it.
+/// An existing file must have been read in this session and be unchanged since: otherwise it fails, and you read it again
+/// before you decide. Its encoding and line endings are kept. It also fails if the path is a directory.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteInput {

@@ -276,10 +276,12 @@ impl Desk {
         let Asked { model, mut options } = self.asked.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(name) = &definition.model {
             options.model.clone_from(name);
+            options.tool_references &= haft_model::takes_references(name);
         }
         let turns = [Some(self.limits.max_turns), definition.max_turns, input.max_turns, options.max_turns];
         options.max_turns = turns.into_iter().flatten().min();
-        options.max_tokens = self.limits.max_tokens.or(options.max_tokens);
+        let tokens = [self.limits.max_tokens, options.max_tokens];
+        options.max_tokens = tokens.into_iter().flatten().min();
         options.system.push(WORDS.to_owned());
         if !definition.system.is_empty() {
             options.system.push(definition.system.clone());

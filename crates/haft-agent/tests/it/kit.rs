@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use haft_agent::{Agent, AgentBuilder, AgentEvent, AgentOptions, Outcome, Past, Patience};
 use haft_engine::{
-    Session, SessionOptions,
+    EngineBuilder, Session, SessionOptions,
     policy::{Origin, Rules},
     turn::{Event, Interrupt},
 };
@@ -30,8 +30,17 @@ impl Stage {
     }
 
     pub(crate) async fn speaking(dialect: Dialect, script: impl Into<Script>) -> Stage {
+        Stage::with(dialect, script, |engine| engine).await
+    }
+
+    /// With an engine that has more.
+    pub(crate) async fn with(
+        dialect: Dialect,
+        script: impl Into<Script>,
+        more: impl FnOnce(EngineBuilder) -> EngineBuilder,
+    ) -> Stage {
         let (workspace, probe) = (Workspace::new(""), Probe::default());
-        let engine = engine(&workspace).tools([sleeping(&probe), sized(), picture()]);
+        let engine = more(engine(&workspace).tools([sleeping(&probe), sized(), picture()]));
         let allowed = ["Sleep", "Sized", "Picture", "Edit"];
         let engine = engine.rules(Rules::allowing(allowed, Origin::Flag)).build().unwrap();
         let session = engine.session(SessionOptions::at(workspace.root())).unwrap();

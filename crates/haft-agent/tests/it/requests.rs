@@ -3,7 +3,9 @@
 use haft_agent::End;
 use haft_model::Dialect;
 use haft_testkit::{Script, Turn};
-use serde_json::json;
+use haft_tool::{Effects, Fault, Reply, SharedTool, tool};
+use haft_tools::ToolSearch;
+use serde_json::{Value, json};
 
 use crate::kit::Stage;
 
@@ -49,6 +51,75 @@ async fn the_tools_and_the_beginning_of_a_request_are_the_same_bytes_in_every_tu
             );
         }
     }
+}
+
+/// A tool that is searched for, with a description of so many bytes.
+fn searched_for(name: &'static str, bytes: usize) -> SharedTool {
+    tool(name)
+        .prompt(format!("Counts sheep. Use it in tests only. {}", "b".repeat(bytes)))
+        .effects(|_: &Value| Effects::none())
+        .call(|_: Value, _| async { Ok::<_, Fault>(Reply::text("3")) })
+}
+
+/// A model that finds a tool and calls it, in a session with these.
+async fn finding(tools: Vec<SharedTool>, refers: bool) -> Stage {
+    let script = [
+        Turn::new().call("ToolSearch", json!({ "query": "select:Sheep" })),
+        Turn::new().call("Sheep", json!({})),
+        Turn::new().text("Three."),
+    ];
+    let mut stage = Stage::with(Dialect::Anthropic, script, |engine| {
+        engine.kernel(ToolSearch).tools(tools).settings(|figures| figures.thresholds.count = 0)
+    })
+    .await;
+    stage.options.tool_references = refers;
+    stage
+}
+
+/// The tools of each request, without marks for the cache.
+async fn tools_of_each(stage: &Stage) -> Vec<String> {
+    assert_eq!(stage.run(&mut stage.agent(), "How many?").await.text, "Three.");
+    let unmarked = |text: &str| text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    stage.requests().iter().map(|request| unmarked(tools(&request.text))).collect()
+}
+
+#[tokio::test]
+async fn a_tool_that_was_found_is_appended_or_referred_to_and_nothing_before_it_changes() {
+    let both = || vec![searched_for("Sheep", 0), searched_for("Wolves", 0)];
+    let appending = finding(both(), false).await;
+    let each = tools_of_each(&appending).await;
+    assert!(each[1].starts_with(&each[0]) && each[1].len() > each[0].len() && each[1] == each[2], "{each:?}");
+    assert!(each[1].contains("Sheep") && !each[1].contains("\"name\":\"Wolves\""));
+
+    let referring = finding(both(), true).await;
+    let each = tools_of_each(&referring).await;
+    assert!(each.iter().all(|tools| *tools == each[0]), "{each:?}");
+    assert_eq!(each[0].matches("\"defer_loading\":true").count(), 4, "{}", each[0]);
+    let found = &referring.requests()[1].body["messages"][2]["content"][0]["content"];
+    assert_eq!(*found, json!([{ "type": "tool_reference", "tool_name": "Sheep" }]));
+}
+
+#[tokio::test]
+async fn tools_that_are_too_many_to_send_are_appended_when_they_are_found() {
+    let stage = finding(vec![searched_for("Sheep", 0), searched_for("Wolves", 600_000)], true).await;
+    let each = tools_of_each(&stage).await;
+    assert!(each[1].starts_with(&each[0]) && each[1].len() > each[0].len(), "{each:?}");
+    assert!(each[0].len() < 100_000 && !stage.requests()[1].text.contains("tool_reference"));
+}
+
+#[tokio::test]
+async fn what_was_found_is_shown_where_no_result_says_so_any_more() {
+    let stage = finding(vec![searched_for("Sheep", 0), searched_for("Wolves", 0)], true).await;
+    tools_of_each(&stage).await;
+    // A new conversation in the session: the tool is loaded, and its reference was in the other one.
+    let stage = Stage { server: haft_testkit::ModelServer::start(["Hi."]).await, ..stage };
+    stage.run(&mut stage.agent(), "Hello").await;
+    let body = &stage.requests()[0].body;
+    let is_kept = |name: &str| {
+        let tool = body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        tool.get("defer_loading").is_some()
+    };
+    assert!(!is_kept("Sheep") && is_kept("Wolves"));
 }
 
 #[tokio::test]

@@ -19,8 +19,8 @@ use toml::{
 };
 
 use super::{
-    Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings, Store,
-    Undo, Web,
+    Auto, Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings,
+    Store, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -45,6 +45,7 @@ struct InFile {
     forbid_modes: Vec<Spanned<String>>,
     managed_rules_only: Option<bool>,
     model: Model,
+    auto: Auto,
     delegate: Delegates,
     limits: Limits,
     tools: Tools,
@@ -191,6 +192,7 @@ impl<'a> File<'a> {
             rules,
             managed_rules_only: written.managed_rules_only.unwrap_or_default(),
             model: written.model,
+            auto: written.auto,
             delegate: written.delegate,
             limits: written.limits,
             tools: super::Tools {

@@ -48,6 +48,8 @@ const SHOWN: &str = "a workspace does not choose what may be shown";
 const PLACE: &str = "where what you do is kept is yours to say";
 const RECORD: &str = "how long what happened is kept is yours to say";
 const MODEL: &str = "which model is asked, where and as whom, is yours to say";
+const JUDGE: &str = "who says yes in your place is yours to say";
+const PRICE: &str = "what a model costs you is yours to say";
 const MANAGED: &str = "it belongs to the managed settings";
 
 /// All keys. The order is that of error messages and of docs/settings.md.
@@ -75,9 +77,20 @@ pub(super) const KEYS: &[Key] = &[
     key("model.context_tokens", Never(MODEL)),
     key("model.answer_tokens", Lower(|set| figure(set.model.answer_tokens, usize::MAX))),
     key("model.max_turns", Lower(|set| figure(set.model.max_turns, usize::MAX))),
+    key("model.run_tokens", Lower(|set| figure(set.model.run_tokens, usize::MAX))),
+    key("model.tool_references", Never(MODEL)),
+    key("model.price.input", Never(PRICE)),
+    key("model.price.cached", Never(PRICE)),
+    key("model.price.cache_written", Never(PRICE)),
+    key("model.price.output", Never(PRICE)),
+    key("auto.judge", Never(JUDGE)),
+    key("auto.model", Never(JUDGE)),
+    key("auto.questions", Never(JUDGE)),
+    key("auto.timeout_s", Never(JUDGE)),
     key("delegate.parallel", Lower(|set| figure(set.delegate.parallel, delegates().parallel))),
     key("delegate.depth", Lower(|set| figure(set.delegate.depth, delegates().depth))),
     key("delegate.max_turns", Lower(|set| figure(set.delegate.max_turns, delegates().max_turns as usize))),
+    key("delegate.run_tokens", Lower(|set| figure(set.delegate.run_tokens, usize::MAX))),
     key("delegate.timeout_s", Lower(|set| figure(set.delegate.timeout_s, seconds(delegates().time)))),
     key("sandbox.enabled", Only(true)),
     key("sandbox.required", Only(true)),

@@ -41,6 +41,7 @@ pub(crate) struct Settings {
     /// Whether only managed settings may allow anything.
     pub(crate) managed_rules_only: bool,
     pub(crate) model: Model,
+    pub(crate) auto: Auto,
     pub(crate) delegate: Delegates,
     pub(crate) limits: Limits,
     pub(crate) tools: Tools,
@@ -65,7 +66,7 @@ pub(crate) struct Settings {
 }
 
 /// Which model is asked, by `[model]`, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Model {
     /// As its API names it.
@@ -85,16 +86,94 @@ pub(crate) struct Model {
     pub(crate) answer_tokens: Option<NonZeroUsize>,
     /// So often it is asked in a run.
     pub(crate) max_turns: Option<NonZeroUsize>,
+    /// The tokens that it writes in a run, in all answers.
+    pub(crate) run_tokens: Option<NonZeroUsize>,
+    /// Whether it is referred to tools instead of told their schemas.
+    pub(crate) tool_references: Option<bool>,
+    /// What it costs.
+    pub(crate) price: Price,
 }
 
-/// How much a model thinks.
+/// How much a model thinks: a word, or so many tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "one of `off`, `minimal`, `low`, `medium` and `high`, or a number of tokens")]
+pub(crate) enum Thought {
+    Word(Amount),
+    Tokens(u32),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Thought {
+pub(crate) enum Amount {
     Off,
+    Minimal,
     Low,
     Medium,
     High,
+}
+
+/// Dollars for a million tokens, by `[model.price]`. What is not given costs what other input costs.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Price {
+    #[serde(deserialize_with = "dollars")]
+    pub(crate) input: Option<f64>,
+    #[serde(deserialize_with = "dollars")]
+    pub(crate) cached: Option<f64>,
+    #[serde(deserialize_with = "dollars")]
+    pub(crate) cache_written: Option<f64>,
+    #[serde(deserialize_with = "dollars")]
+    pub(crate) output: Option<f64>,
+}
+
+impl Price {
+    fn and(self, later: Price) -> Price {
+        Price {
+            input: later.input.or(self.input),
+            cached: later.cached.or(self.cached),
+            cache_written: later.cache_written.or(self.cache_written),
+            output: later.output.or(self.output),
+        }
+    }
+}
+
+fn dollars<'de, D: Deserializer<'de>>(figure: D) -> Result<Option<f64>, D::Error> {
+    let figure = f64::deserialize(figure)?;
+    match figure.is_finite() && figure >= 0.0 {
+        true => Ok(Some(figure)),
+        false => Err(Error::custom(format!("a price is dollars for a million tokens, and {figure} is none"))),
+    }
+}
+
+/// Who judges in mode `auto`, by `[auto]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Auto {
+    pub(crate) judge: Option<JudgedBy>,
+    /// The judge's name, if it is not the model that works.
+    pub(crate) model: Option<String>,
+    /// So often it is asked in a session.
+    pub(crate) questions: Option<NonZeroUsize>,
+    /// Seconds that it may take over one.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum JudgedBy {
+    Effects,
+    Model,
+}
+
+impl Auto {
+    fn and(self, later: Auto) -> Auto {
+        Auto {
+            judge: later.judge.or(self.judge),
+            model: later.model.or(self.model),
+            questions: later.questions.or(self.questions),
+            timeout_s: later.timeout_s.or(self.timeout_s),
+        }
+    }
 }
 
 impl Model {
@@ -108,6 +187,9 @@ impl Model {
             context_tokens: later.context_tokens.or(self.context_tokens),
             answer_tokens: later.answer_tokens.or(self.answer_tokens),
             max_turns: later.max_turns.or(self.max_turns),
+            run_tokens: later.run_tokens.or(self.run_tokens),
+            tool_references: later.tool_references.or(self.tool_references),
+            price: self.price.and(later.price),
         }
     }
 }
@@ -122,6 +204,8 @@ pub(crate) struct Delegates {
     pub(crate) depth: Option<NonZeroUsize>,
     /// So often the model of one is asked.
     pub(crate) max_turns: Option<NonZeroUsize>,
+    /// The tokens that it writes, in all answers.
+    pub(crate) run_tokens: Option<NonZeroUsize>,
     /// How long one may take.
     pub(crate) timeout_s: Option<NonZeroUsize>,
 }
@@ -132,6 +216,7 @@ impl Delegates {
             parallel: later.parallel.or(self.parallel),
             depth: later.depth.or(self.depth),
             max_turns: later.max_turns.or(self.max_turns),
+            run_tokens: later.run_tokens.or(self.run_tokens),
             timeout_s: later.timeout_s.or(self.timeout_s),
         }
     }
@@ -393,6 +478,7 @@ impl Settings {
             rules: self.rules.and(later.rules),
             managed_rules_only: self.managed_rules_only || later.managed_rules_only,
             model: self.model.and(later.model),
+            auto: self.auto.and(later.auto),
             delegate: self.delegate.and(later.delegate),
             limits: self.limits.and(later.limits),
             tools: self.tools.and(later.tools),

@@ -61,7 +61,7 @@ fn everything_can_be_set() {
     assert_eq!((settings.mode, settings.forbid_modes), (Some(Mode::Plan), vec![Mode::Bypass]));
     assert_eq!(
         (settings.model.dialect, settings.model.thinking),
-        (Some(Dialect::OpenAi), Some(Thought::Low))
+        (Some(Dialect::OpenAi), Some(Thought::Word(Amount::Low)))
     );
     assert_eq!(settings.limits.parallel.map(NonZeroUsize::get), Some(4));
     assert_eq!((settings.tools.defer_above, settings.toolsets["planning"].len()), (Some(0), 2));
@@ -102,7 +102,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error(
         "[zzz]",
         "haft.toml:1: there is no setting `zzz`; there are mode, forbid_modes, managed_rules_only, permissions, \
-         models, agents, groups, model, delegate, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
+         models, agents, groups, model, auto, delegate, sandbox, web, secrets, journal, store, undo, results, mcp, hooks, limits, tools, read, bash",
     );
     check_error("limits = 3", "haft.toml:1: `limits` is a table of settings, written [limits]");
     check_error(
@@ -217,9 +217,20 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("model.context_tokens", Some("1000"), None),
     ("model.answer_tokens", None, Some("1000")),
     ("model.max_turns", None, Some("3")),
+    ("model.run_tokens", None, Some("1000")),
+    ("model.tool_references", Some("true"), None),
+    ("model.price.input", Some("0"), None),
+    ("model.price.cached", Some("0"), None),
+    ("model.price.cache_written", Some("0"), None),
+    ("model.price.output", Some("0.5"), None),
+    ("auto.judge", Some("\"model\""), None),
+    ("auto.model", Some("\"kind\""), None),
+    ("auto.questions", Some("9"), None),
+    ("auto.timeout_s", Some("9"), None),
     ("delegate.parallel", Some("9"), Some("2")),
     ("delegate.depth", Some("2"), Some("1")),
     ("delegate.max_turns", Some("101"), Some("3")),
+    ("delegate.run_tokens", None, Some("1000")),
     ("delegate.timeout_s", Some("1801"), Some("60")),
     ("sandbox.enabled", Some("false"), Some("true")),
     ("sandbox.required", Some("false"), Some("true")),
@@ -325,6 +336,26 @@ fn every_key_says_what_a_workspace_may_do_with_it() {
             );
         }
     }
+}
+
+#[test]
+fn how_much_a_model_thinks_is_a_word_or_a_number() {
+    let thinking = |text: &str| parse(&format!("model.thinking = {text}")).unwrap().model.thinking;
+    assert_eq!(thinking("\"minimal\""), Some(Thought::Word(Amount::Minimal)));
+    assert_eq!(thinking("8000"), Some(Thought::Tokens(8_000)));
+    check_error(
+        "model.thinking = \"much\"",
+        "haft.toml:1: one of `off`, `minimal`, `low`, `medium` and `high`, or a number of tokens",
+    );
+}
+
+#[test]
+fn a_price_is_no_less_than_nothing() {
+    assert_eq!(parse("model.price = { input = 3, output = 15.5 }").unwrap().model.price.output, Some(15.5));
+    check_error(
+        "model.price.output = -1",
+        "haft.toml:1: a price is dollars for a million tokens, and -1 is none",
+    );
 }
 
 #[test]

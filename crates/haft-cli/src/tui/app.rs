@@ -28,6 +28,7 @@ use tokio::{
 use super::{
     asker::{Desk, News},
     dialog::Dialog,
+    doing::Models,
     history::{History, Kept},
     inline::Inline,
     layout,
@@ -36,7 +37,7 @@ use super::{
     terminal::{Guard, Painter},
     transcript::{Happened, Tone},
 };
-use crate::{memory::Keeper, model::Choice, out, place, setup::Setup};
+use crate::{memory::Keeper, out, place, setup::Setup};
 
 /// As often as this the screen is drawn, at most.
 const FRAME: Duration = Duration::from_millis(33);
@@ -51,8 +52,8 @@ pub(super) struct Ui<'a> {
     pub(super) session: Session,
     pub(super) screen: Screen,
     pub(super) desk: Arc<Desk>,
-    /// Where the model is asked.
-    pub(super) choice: &'a Choice,
+    /// Who is asked.
+    pub(super) models: Models,
     news: UnboundedReceiver<News>,
     /// What others would have written to stderr.
     said: UnboundedReceiver<String>,
@@ -122,7 +123,7 @@ impl<'a> Ui<'a> {
         setup: &'a Setup,
         session: Session,
         (desk, news): (Arc<Desk>, UnboundedReceiver<News>),
-        choice: &'a Choice,
+        models: Models,
     ) -> anyhow::Result<Ui<'a>> {
         let kept = place::state().ok().map(|state| Kept::at(&state));
         let history = History::of(kept.as_ref().map(Kept::lines).unwrap_or_default());
@@ -138,7 +139,7 @@ impl<'a> Ui<'a> {
             session,
             screen: Screen::new(history, columns),
             desk,
-            choice,
+            models,
             news,
             said,
             keys: EventStream::new(),
@@ -371,8 +372,11 @@ impl<'a> Ui<'a> {
         (self.painted, self.is_dirty) = (Instant::now(), false);
     }
 
-    /// What the session says of itself.
+    /// What the session says of itself, and what all that was asked took.
     fn look(&mut self) {
+        let usage = self.models.choice.spent.usage();
+        self.screen.status.used = (usage.input, usage.output);
+        self.screen.status.cost = self.setup.model().price.of(usage);
         self.screen.status.mode = self.session.mode().name().to_owned();
         let tasks = self.session.tasks().into_iter().filter(|task| task.state == TaskState::Running);
         self.screen.tasks = tasks.map(|task| (task.id, task.description)).collect();
@@ -436,8 +440,7 @@ impl<'a> Ui<'a> {
                 self.note(Tone::Plain, format!("the conversation is shorter: {before} → {after} tokens"));
             }
             AgentEvent::Notice(words) => self.note(Tone::Plain, words),
-            AgentEvent::Usage { total, context, .. } => {
-                self.screen.status.used = (total.input, total.output);
+            AgentEvent::Usage { context, .. } => {
                 self.screen.status.context = Some((context.used, context.window));
                 self.keeper.keep_now_and_then();
             }
@@ -466,12 +469,11 @@ impl<'a> Ui<'a> {
 
     /// How things stand with the agent.
     pub(super) fn look_at(&mut self, agent: &Agent) {
-        let (context, usage) = (agent.context(), agent.usage());
-        let is_known = usage.input > 0 || !agent.history().messages().is_empty();
+        let context = agent.context();
+        let is_known = agent.usage().input > 0 || !agent.history().messages().is_empty();
         self.screen.status = Status {
             model: agent.options().model.clone(),
             context: (is_known && context.window > 0).then_some((context.used, context.window)),
-            used: (usage.input, usage.output),
             ..self.screen.status.clone()
         };
         self.is_dirty = true;

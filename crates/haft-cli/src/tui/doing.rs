@@ -6,7 +6,7 @@ use std::{
     io::{self, Write as _},
 };
 
-use haft_agent::Agent;
+use haft_agent::{Agent, Delegate};
 use haft_engine::{Session, policy::Mode, session::TaskFacts, turn::Interrupt};
 use haft_model::{Message, Said as Spoken};
 use haft_store::images::Plan;
@@ -80,8 +80,14 @@ fn tasks(session: &Session) -> Vec<(String, String)> {
     session.tasks().into_iter().map(line).collect()
 }
 
-/// Goes on with another model at the same address.
-pub(super) fn set_model(setup: &Setup, agent: &mut Agent, choice: &Choice, name: Option<String>) -> Said {
+/// Who is asked: the model of the conversation, and those who work for it.
+pub(super) struct Models {
+    pub(super) choice: Choice,
+    pub(super) delegate: Delegate,
+}
+
+/// Goes on with another model at the same address; so do sub-agents that begin from now on.
+pub(super) fn set_model(setup: &Setup, agent: &mut Agent, models: &Models, name: Option<String>) -> Said {
     let Some(name) = name else {
         let words =
             format!("{} answers; /model NAME asks another at the same address", agent.options().model);
@@ -91,10 +97,13 @@ pub(super) fn set_model(setup: &Setup, agent: &mut Agent, choice: &Choice, name:
         let words = format!("some rules are for some models only; begin anew with `haft --model {name}`");
         return Said::Note(Tone::Warning, words);
     }
+    let choice = models.choice.named(name);
     match choice.model() {
         Ok(model) => {
-            let dialect = agent.options().dialect;
-            agent.set_model(model, dialect, name);
+            let options = choice.options(setup.model());
+            agent.set_model(model.clone(), options.dialect, choice.name);
+            agent.change(|own| own.tool_references = options.tool_references);
+            models.delegate.set_model(model, options);
             Said::Note(Tone::Plain, format!("{} answers from now on", agent.options().model))
         }
         Err(err) => Said::Note(Tone::Warning, err.to_string()),
@@ -189,7 +198,7 @@ impl Ui<'_> {
                 self.served(served, Ui::say)
             }
             Slash::Model(name) => {
-                let said = set_model(self.setup, agent, self.choice, name);
+                let said = set_model(self.setup, agent, &self.models, name);
                 self.look_at(agent);
                 self.say(said);
                 true

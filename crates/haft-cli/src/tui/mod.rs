@@ -45,6 +45,7 @@ use haft_engine::policy::Asker;
 use self::{
     app::Ui,
     asker::{Desk, News},
+    doing::Models,
     screen::Wish,
     slash::Slash,
 };
@@ -111,20 +112,21 @@ pub(crate) fn run(mut options: Options, args: &Args) -> anyhow::Result<Exit> {
 
 async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) -> anyhow::Result<Exit> {
     let past = which.past(setup).await?;
-    let mut agent = which.agent(setup, choice, past, |_| {})?;
+    let (mut agent, delegate) = which.agent(setup, choice, past, |_| {})?;
+    let models = Models { choice: choice.clone(), delegate };
     let session = agent.session().clone();
     setup.servers.upstreams.acquaint().await;
     hooks::start(&session, setup.talk).await.into_iter().for_each(|words| agent.mention(words));
     let spoken = match front {
         Front::Screen(desk, news) => {
-            let mut ui = Ui::start(setup, session.clone(), (desk, news), choice)?;
+            let mut ui = Ui::start(setup, session.clone(), (desk, news), models)?;
             on_screen(&mut ui, &mut agent).await;
             ui.finish().await;
             Ok(if ui.is_sent_away { Exit::Interrupted } else { Exit::Done })
         }
         Front::Lines => {
             let mut keeper = Keeper::new(setup, &session);
-            let spoken = plain::converse(setup, choice, &mut agent, &mut keeper).await;
+            let spoken = plain::converse(setup, &models, &mut agent, &mut keeper).await;
             keeper.settle().await;
             spoken.map(|()| Exit::Done)
         }

@@ -13,14 +13,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     app::{end_words, told},
-    doing::{self, Said},
+    doing::{self, Models, Said},
     slash::{self, Slash},
 };
 use crate::{
     commands::explain,
     draw::{self, plain, plain_line},
     memory::Keeper,
-    model::Choice,
     out,
     setup::Setup,
     tty::{self, Tty},
@@ -32,12 +31,12 @@ const MOST_LINES: usize = 12;
 /// Speaks in lines until the person leaves.
 pub(super) async fn converse(
     setup: &Setup,
-    choice: &Choice,
+    models: &Models,
     agent: &mut Agent,
     keeper: &mut Keeper,
 ) -> anyhow::Result<()> {
     let session = &agent.session().clone();
-    let mut talk = Lines { setup, choice, session, keeper, views: Views::new(session), is_within: false };
+    let mut talk = Lines { setup, models, session, keeper, views: Views::new(session), is_within: false };
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
     let tty = Tty::open().context("there is no terminal")?;
     loop {
@@ -63,7 +62,7 @@ pub(super) async fn converse(
 
 struct Lines<'a> {
     setup: &'a Setup,
-    choice: &'a Choice,
+    models: &'a Models,
     session: &'a Session,
     keeper: &'a mut Keeper,
     views: Views,
@@ -151,7 +150,7 @@ impl Lines<'_> {
                     Said::View(View::text(explain::words(self.setup, self.session, &tool, &input).await))
                 }
                 Slash::Export(name) => doing::export(self.session, agent, name).await,
-                Slash::Model(name) => doing::set_model(self.setup, agent, self.choice, name),
+                Slash::Model(name) => doing::set_model(self.setup, agent, self.models, name),
                 Slash::Compact => self.compact(agent, signals).await,
                 Slash::Undo => match self.undo(agent).await {
                     Ok(words) => Said::Hint(words),

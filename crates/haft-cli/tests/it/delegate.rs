@@ -66,6 +66,27 @@ fn agents_are_defined_by_the_user_and_by_a_trusted_workspace() {
 }
 
 #[test]
+fn what_a_run_used_and_cost_includes_its_sub_agents() {
+    let place = place();
+    place.files.write("config/haft/haft.toml", b"model.price.output = 1000000\n");
+    let model = Model::new(delegating("explore"));
+    let said = model.run(&place, &["Go", "--output", "json", "-q"]).expect(0, "").json();
+    assert_eq!((&said["turns"], model.requests().len()), (&json!(2), 4));
+    assert_eq!((&said["usage"]["output"], &said["cost"]), (&json!(80), &json!(80.0)));
+}
+
+#[test]
+fn a_sub_agent_may_write_so_many_tokens() {
+    let place = place();
+    place.files.write("config/haft/haft.toml", b"delegate.run_tokens = 20\n");
+    let model = Model::new(delegating("explore"));
+    model.run(&place, &["Go", "-q"]).expect(0, "");
+    assert_eq!(of_sub_agent(&model).len(), 1);
+    let told = model.requests().pop().unwrap().text;
+    assert!(told.contains("its model has written as much as it may"), "{told}");
+}
+
+#[test]
 fn what_an_untrusted_workspace_defines_is_not_there() {
     let place = place();
     place.files.write("project/.haft/agents/reviewer.md", REVIEWER.as_bytes());

@@ -17,6 +17,7 @@ mod kernel; //    the tools that see the runtime
 mod call; //      one call
 mod run; //       a model with tools
 mod delegate; //  … that has others work for it
+mod judge; //     … whose calls another judges
 mod turn; //      messages, in all dialects, whole and in pieces
 mod tools; //     the listing
 mod search; //    tools by what they do

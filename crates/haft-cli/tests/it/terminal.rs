@@ -21,7 +21,7 @@ fn place() -> Place {
 struct Room {
     place: Place,
     tmux: Tmux,
-    _model: Model,
+    model: Model,
 }
 
 impl Room {
@@ -30,7 +30,17 @@ impl Room {
     }
 
     fn with(script: impl Into<Script>, size: (u16, u16), env: &[(&str, &str)], more: &[&str]) -> Room {
-        let (place, model) = (place(), Model::new(script));
+        Room::at(place(), script, size, env, more)
+    }
+
+    fn at(
+        place: Place,
+        script: impl Into<Script>,
+        size: (u16, u16),
+        env: &[(&str, &str)],
+        more: &[&str],
+    ) -> Room {
+        let model = Model::new(script);
         let url = model.url();
         let mut arguments = vec!["--base-url", &url, "--dialect", "anthropic", "--model", "scripted"];
         arguments.extend(more);
@@ -38,7 +48,7 @@ impl Room {
         if env.iter().all(|(name, _)| *name != "TERM") {
             tmux.sees("/help");
         }
-        Room { place, tmux, _model: model }
+        Room { place, tmux, model }
     }
 }
 
@@ -320,6 +330,37 @@ fn commands_say_what_there_is() {
     tmux.says("/nonsense");
     tmux.sees("there is no /nonsense");
     assert!(room.place.files.text("project/said.md").contains("## You\n\nChange it"));
+}
+
+#[test]
+fn another_model_is_asked_by_sub_agents_too_and_what_all_cost_is_shown() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = place();
+    place.files.write("config/haft/haft.toml", b"model.price.output = 10000\n");
+    let mut asked = 0;
+    let script = Script::new(move |_| {
+        asked += 1;
+        match asked {
+            1 => Turn::new().text("Hello."),
+            2 => Turn::new().call("Delegate", json!({ "prompt": "Look.", "agent": "explore" })),
+            3 => Turn::new().text("Seen."),
+            _ => Turn::new().text("All done."),
+        }
+    });
+    let room = Room::at(place, script, (100, 30), &[], &[]);
+    let tmux = &room.tmux;
+    tmux.says("Hi");
+    tmux.sees("$0.20");
+    tmux.says("/model other");
+    tmux.sees("other answers from now on");
+    tmux.says("Go");
+    tmux.sees("All done.");
+    tmux.sees("$0.80");
+    let models: Vec<String> =
+        room.model.requests().iter().map(|request| request.body["model"].to_string()).collect();
+    assert_eq!(models, ["\"scripted\"", "\"other\"", "\"other\"", "\"other\""]);
 }
 
 #[test]

@@ -34,17 +34,21 @@ pub(crate) fn results(results: &[ToolResult]) -> Value {
     user_message(results, tool_result)
 }
 
-/// The same, where a call that loaded tools answers with references to them.
-pub(crate) fn results_referring(results: &[ToolResult]) -> Value {
-    user_message(results, |result, after| match &*result.meta.loaded {
-        [] => tool_result(result, after),
-        loaded => references(result, loaded),
+/// The same, where a call that loaded tools answers with references to those that the API keeps. It refuses a reference to
+/// any other.
+pub(crate) fn results_referring(results: &[ToolResult], is_kept: impl Fn(&str) -> bool) -> Value {
+    user_message(results, |result, after| {
+        let loaded: Vec<&String> = result.meta.loaded.iter().filter(|name| is_kept(name)).collect();
+        match &*loaded {
+            [] => tool_result(result, after),
+            loaded => references(result, loaded),
+        }
     })
 }
 
 /// What the model is told of the tools that are referred to comes from the request's `tools` field.
-fn references(result: &ToolResult, loaded: &[String]) -> Value {
-    let reference = |name: &String| json!({ "type": "tool_reference", "tool_name": name });
+fn references(result: &ToolResult, loaded: &[&String]) -> Value {
+    let reference = |name: &&String| json!({ "type": "tool_reference", "tool_name": name });
     let content: Vec<Value> = loaded.iter().map(reference).collect();
     json!({ "type": "tool_result", "tool_use_id": result.call, "content": content })
 }

@@ -3,11 +3,13 @@
 //! The API caches up to where it is told, at most four times: after the tools, after the system prompt, after the last
 //! message, and after the last one of the request before, so that it is found again however much has come since.
 
+use std::collections::BTreeSet;
+
 use haft_engine::{result::ToolResult, turn::Call};
 use haft_tool::Block;
 use serde_json::{Value, json};
 
-use super::{block, results, results_referring, text};
+use super::{block, results_referring, text};
 use crate::{
     Dialect, Effort, History, Message, RequestOptions, Thinking, ToolChoice,
     conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, quoted},
@@ -20,13 +22,17 @@ const MAX_TOKENS: u32 = 32_000;
 /// Fewer tokens of thought than this are refused.
 const LEAST_BUDGET: u32 = 1_024;
 
+/// What is left for the answer, besides thoughts.
+const ROOM: u32 = 8_000;
+
 const BREAKPOINT: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
     let mut fields = Fields::new(history.bytes(), &options.extra);
     fields.put("model", options.model.as_str());
-    let (thinking, effort) = thinking(options.thinking);
-    fields.put("max_tokens", max_tokens(options));
+    let wanted = options.thinking_of(Dialect::Anthropic).and_then(|wanted| within(options, wanted));
+    let (thinking, effort) = thinking(wanted);
+    fields.put("max_tokens", max_tokens(options, wanted));
     if !history.tools.is_empty() {
         fields.write("tools", |json| write_tools(history, options, json));
         fields.put_some("tool_choice", tool_choice(options));
@@ -45,21 +51,29 @@ pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
 }
 
 /// Thoughts count, so there must be room for more than them.
-fn max_tokens(options: &RequestOptions) -> u32 {
-    match (options.max_tokens, options.thinking) {
-        (None, Some(Thinking::Budget(budget))) => budget.max(LEAST_BUDGET).saturating_add(MAX_TOKENS),
+fn max_tokens(options: &RequestOptions, thinking: Option<Thinking>) -> u32 {
+    match (options.max_tokens, thinking) {
+        (None, Some(Thinking::Budget(budget))) => budget.saturating_add(ROOM).max(MAX_TOKENS),
         (max, _) => max.unwrap_or(MAX_TOKENS),
     }
+}
+
+/// A budget that the API takes beside the most tokens of an answer: less than those. Where that leaves too little, the model
+/// does not think.
+fn within(options: &RequestOptions, wanted: Thinking) -> Option<Thinking> {
+    let Thinking::Budget(budget) = wanted else { return Some(wanted) };
+    let most = options.max_tokens.map_or(u32::MAX, |most| most / 2);
+    (most >= LEAST_BUDGET).then(|| Thinking::Budget(budget.clamp(LEAST_BUDGET, most)))
 }
 
 fn thinking(thinking: Option<Thinking>) -> (Option<Value>, Option<Effort>) {
     match thinking {
         None => (None, None),
         Some(Thinking::Off) => (Some(json!({ "type": "disabled" })), None),
-        Some(Thinking::Effort(effort)) => (Some(json!({ "type": "adaptive" })), Some(effort)),
-        Some(Thinking::Budget(budget)) => {
-            (Some(json!({ "type": "enabled", "budget_tokens": budget.max(LEAST_BUDGET) })), None)
+        Some(Thinking::Effort(effort)) => {
+            (Some(json!({ "type": "adaptive" })), Some(effort.max(Effort::Low)))
         }
+        Some(Thinking::Budget(budget)) => (Some(json!({ "type": "enabled", "budget_tokens": budget })), None),
     }
 }
 
@@ -133,12 +147,13 @@ fn marked(history: &History) -> [Option<usize>; 2] {
     marked
 }
 
-pub(crate) fn message(message: &Message, refers: bool) -> Encoded {
+/// A message; its results refer to tools that the API keeps.
+pub(crate) fn message(message: &Message, kept: &BTreeSet<String>) -> Encoded {
     match message {
         Message::User(blocks) => user(blocks),
         Message::Assistant(message) => assistant(message),
         Message::Results(results) if results.is_empty() => Encoded::default(),
-        Message::Results(results) => answered(results, refers),
+        Message::Results(results) => answered(results, kept),
     }
 }
 
@@ -151,12 +166,12 @@ fn user(blocks: &[Block]) -> Encoded {
     with_mark(&json!({ "role": "user", "content": content.collect::<Value>() }))
 }
 
-fn answered(given: &[ToolResult], refers: bool) -> Encoded {
+fn answered(given: &[ToolResult], kept: &BTreeSet<String>) -> Encoded {
     let mut given = given.to_vec();
     for result in &mut given {
         result.call = fitting_id(result.call.as_str()).into();
     }
-    with_mark(&if refers { results_referring(&given) } else { results(&given) })
+    with_mark(&results_referring(&given, |name| kept.contains(name)))
 }
 
 /// A message of the user ends with its last block: there is the place for a mark.

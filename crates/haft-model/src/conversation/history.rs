@@ -3,6 +3,8 @@
 //! Every turn sends all that was said before. A message is encoded when it is pushed and never again, so a turn costs
 //! one copy of bytes, and the API sees the same bytes each time: its prompt cache stays warm.
 
+use std::collections::BTreeSet;
+
 use haft_engine::{pool::Offer, result::ToolResult};
 use haft_tool::Block;
 use serde_json::Value;
@@ -25,7 +27,6 @@ use crate::{Dialect, anthropic, gemini, openai, responses};
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     dialect: Dialect,
-    refers: bool,
     pub(crate) system: String,
     pub(crate) tools: Tools,
     messages: Vec<Message>,
@@ -40,6 +41,9 @@ pub(crate) struct Tools {
     pub(crate) json: String,
     /// Where the last tool that the model sees ends.
     pub(crate) mark: Option<usize>,
+    /// The tools that the API keeps from the model until a result refers to them, and how many bytes they are.
+    kept: BTreeSet<String>,
+    kept_bytes: usize,
 }
 
 impl History {
@@ -47,19 +51,12 @@ impl History {
     pub fn new(dialect: Dialect) -> History {
         History {
             dialect,
-            refers: false,
             system: String::new(),
             tools: Tools::default(),
             messages: Vec::new(),
             encoded: Vec::new(),
             weights: Vec::new(),
         }
-    }
-
-    /// The same, where results refer to the tools that a call loaded instead of describing them. Only for requests with
-    /// all tools of a pool; see [`set_tools_deferring`](History::set_tools_deferring).
-    pub fn referring(dialect: Dialect) -> History {
-        History { refers: dialect.has_references(), ..History::new(dialect) }
     }
 
     /// The API that it is encoded for.
@@ -70,10 +67,7 @@ impl History {
     /// The same conversation for another API. What only the first one understands is left out of its requests, and is
     /// still there for the way back.
     pub fn for_dialect(&self, dialect: Dialect) -> History {
-        let mut history = match self.refers {
-            true => History::referring(dialect),
-            false => History::new(dialect),
-        };
+        let mut history = History::new(dialect);
         history.set_system(self.system.clone());
         history.extend(self.messages.iter().cloned());
         history
@@ -89,14 +83,30 @@ impl History {
         self.set_tools_json(&self.dialect.tools(offers));
     }
 
-    /// All tools of a pool, for a history that is [`referring`](History::referring).
+    /// All tools of a pool, of which an API that knows references keeps the deferred ones from the model: a result of a call
+    /// that loaded some of them refers to these instead of describing them, also one from before.
     pub fn set_tools_deferring<'a>(&mut self, offers: impl IntoIterator<Item = Offer<'a>>) {
         self.set_tools_json(&self.dialect.tools_deferring(offers));
     }
 
     /// A `tools` field of this dialect that somebody has made already.
     pub fn set_tools_json(&mut self, tools: &Value) {
-        self.tools = Tools::of(tools);
+        let before = std::mem::replace(&mut self.tools, Tools::of(tools));
+        if before.kept == self.tools.kept {
+            return;
+        }
+        for (index, message) in self.messages.iter().enumerate() {
+            if loaded(message).next().is_some() {
+                let encoded = encode(self.dialect, &self.tools, message);
+                self.weights[index] = self.weigh(message, &encoded);
+                self.encoded[index] = encoded;
+            }
+        }
+    }
+
+    /// The tools that calls have loaded, by what their results say.
+    pub fn loaded(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().flat_map(loaded)
     }
 
     /// Adds what was said. What the person says right after what they said is one message with it: templates of local
@@ -109,7 +119,7 @@ impl History {
                 self.replace(self.messages.len() - 1, Message::User(whole));
             }
             (_, message) => {
-                let encoded = encode(self.dialect, self.refers, &message);
+                let encoded = encode(self.dialect, &self.tools, &message);
                 self.weights.push(self.weigh(&message, &encoded));
                 self.encoded.push(encoded);
                 self.messages.push(message);
@@ -134,30 +144,30 @@ impl History {
     pub fn replace(&mut self, index: usize, message: impl Into<Message>) {
         let message = slim(message.into());
         if index < self.messages.len() {
-            let encoded = encode(self.dialect, self.refers, &message);
+            let encoded = encode(self.dialect, &self.tools, &message);
             self.weights[index] = self.weigh(&message, &encoded);
             self.encoded[index] = encoded;
             self.messages[index] = message;
         }
     }
 
-    /// How large a request would be, in bytes: system prompt, tools and messages.
+    /// How much the model has to read, in bytes: system prompt, messages, and the tools that it is shown.
     pub fn bytes(&self) -> usize {
         let messages: usize = self.encoded.iter().map(|message| message.json.len() + 1).sum();
-        self.system.len() + self.tools.json.len() + messages
+        self.system.len() + self.tools.json.len() - self.tools.kept_bytes + messages
     }
 
     /// How much of the model's window a request would take, in bytes of text: a picture takes what its size in pixels
     /// takes, and not what its file does.
     pub fn weight(&self) -> usize {
         let messages: usize = self.weights.iter().map(|weight| weight + 1).sum();
-        self.system.len() + self.tools.json.len() + messages
+        self.system.len() + self.tools.json.len() - self.tools.kept_bytes + messages
     }
 
     fn weigh(&self, message: &Message, encoded: &Encoded) -> usize {
         match without_media(message) {
             None => encoded.json.len(),
-            Some((rest, media)) => encode(self.dialect, self.refers, &rest).json.len() + media,
+            Some((rest, media)) => encode(self.dialect, &self.tools, &rest).json.len() + media,
         }
     }
 
@@ -204,10 +214,14 @@ impl Tools {
             if !list.json.is_empty() {
                 list.json.push(',');
             }
-            list.json.push_str(&tool.to_string());
+            let json = tool.to_string();
+            list.json.push_str(&json);
             // A tool that the API keeps from the model is no part of what it caches.
             if tool.get("defer_loading").is_none() {
                 list.mark = Some(list.json.len() - 1);
+            } else {
+                list.kept.extend(tool["name"].as_str().map(str::to_owned));
+                list.kept_bytes += json.len();
             }
         }
         list
@@ -224,9 +238,9 @@ impl Tools {
     }
 }
 
-fn encode(dialect: Dialect, refers: bool, message: &Message) -> Encoded {
+fn encode(dialect: Dialect, tools: &Tools, message: &Message) -> Encoded {
     match dialect {
-        Dialect::Anthropic => anthropic::message(message, refers),
+        Dialect::Anthropic => anthropic::message(message, &tools.kept),
         Dialect::OpenAi => openai::message(message),
         Dialect::Responses => responses::message(message),
         Dialect::Gemini => gemini::message(message),
@@ -275,6 +289,15 @@ fn media_weight(block: &Block) -> usize {
             PICTURE * data.len().div_ceil(PAGE).max(1)
         }
     }
+}
+
+/// The tools that the calls of a message loaded.
+fn loaded(message: &Message) -> impl Iterator<Item = &str> {
+    let results = match message {
+        Message::Results(results) => &results[..],
+        _ => &[],
+    };
+    results.iter().flat_map(|result| result.meta.loaded.iter().map(String::as_str))
 }
 
 /// A message without what only people and programs see: it stays as long as the conversation.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::Dialect;
+use crate::{Dialect, families};
 
 /// How the model is asked. The default leaves everything to the API, and streams.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,10 +34,15 @@ impl RequestOptions {
     pub fn new(model: impl Into<String>) -> RequestOptions {
         RequestOptions { model: model.into(), ..RequestOptions::default() }
     }
+
+    /// How much it thinks, in a form that the model takes.
+    pub(crate) fn thinking_of(&self, dialect: Dialect) -> Option<Thinking> {
+        families::thinking(dialect, &self.model, self.thinking?)
+    }
 }
 
-/// How much a model thinks before it answers. APIs know efforts, budgets or both; what one does not know is sent as the
-/// nearest that it does.
+/// How much a model thinks before it answers. Models know efforts, budgets or neither; by its name, each is sent the nearest
+/// of what it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
     /// Not at all, as far as the API lets one say so.
@@ -51,6 +56,8 @@ pub enum Thinking {
 /// How hard a model tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
+    /// Hardly at all, where not at all cannot be had.
+    Minimal,
     /// Quick and cheap.
     Low,
     /// In between.
@@ -60,21 +67,13 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// Its name, which all APIs share.
+    /// Its name, which all APIs share that know it.
     pub const fn name(self) -> &'static str {
         match self {
+            Effort::Minimal => "minimal",
             Effort::Low => "low",
             Effort::Medium => "medium",
             Effort::High => "high",
-        }
-    }
-
-    /// The effort that is nearest to a budget.
-    pub(crate) const fn of_budget(tokens: u32) -> Effort {
-        match tokens {
-            0..=4_096 => Effort::Low,
-            4_097..=16_384 => Effort::Medium,
-            _ => Effort::High,
         }
     }
 }

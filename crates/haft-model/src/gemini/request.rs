@@ -41,7 +41,11 @@ fn generation_config(options: &RequestOptions) -> Option<Value> {
     let mut config = Map::new();
     config.extend(options.max_tokens.map(|most| ("maxOutputTokens".to_owned(), most.into())));
     config.extend(options.temperature.map(|value| ("temperature".to_owned(), value.into())));
-    config.extend(options.thinking.map(|thinking| ("thinkingConfig".to_owned(), thinking_config(thinking))));
+    config.extend(
+        options
+            .thinking_of(Dialect::Gemini)
+            .map(|thinking| ("thinkingConfig".to_owned(), thinking_config(thinking))),
+    );
     (!config.is_empty()).then(|| config.into())
 }
 
@@ -52,6 +56,7 @@ fn thinking_config(thinking: Thinking) -> Value {
         Thinking::Budget(tokens) => json!({ "thinkingBudget": tokens, "includeThoughts": true }),
         Thinking::Effort(effort) => {
             let level = match effort {
+                Effort::Minimal => "MINIMAL",
                 Effort::Low => "LOW",
                 Effort::Medium => "MEDIUM",
                 Effort::High => "HIGH",

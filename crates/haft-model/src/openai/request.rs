@@ -23,7 +23,7 @@ pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
     fields.write("messages", |json| history.write_messages(json, system.as_deref()));
     fields.put_some(max_tokens_field(&options.model), options.max_tokens);
     fields.put_some("temperature", options.temperature);
-    fields.put_some("reasoning_effort", options.thinking.map(effort));
+    fields.put_some("reasoning_effort", options.thinking_of(history.dialect()).map(effort));
     fields.put_some("prompt_cache_key", options.cache_key.as_deref());
     if !options.whole {
         fields.put("stream", true);
@@ -45,8 +45,9 @@ fn max_tokens_field(model: &str) -> &'static str {
 pub(crate) fn effort(thinking: Thinking) -> &'static str {
     match thinking {
         Thinking::Off => "none",
+        // Few know the least; all know the next.
+        Thinking::Budget(_) => thinking.effort().max(Effort::Low).name(),
         Thinking::Effort(effort) => effort.name(),
-        Thinking::Budget(tokens) => Effort::of_budget(tokens).name(),
     }
 }
 

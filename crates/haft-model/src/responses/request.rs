@@ -27,7 +27,7 @@ pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
     fields.write("input", |json| history.write_messages(json, None));
     fields.put_some("max_output_tokens", options.max_tokens);
     fields.put_some("temperature", options.temperature);
-    fields.put_some("reasoning", options.thinking.map(reasoning));
+    fields.put_some("reasoning", options.thinking_of(history.dialect()).map(reasoning));
     fields.put("store", false);
     fields.put("include", json!(["reasoning.encrypted_content"]));
     fields.put_some("prompt_cache_key", options.cache_key.as_deref());

@@ -1,5 +1,7 @@
 //! What a stream says, whatever API it comes from.
 
+use std::ops::AddAssign;
+
 use haft_engine::turn::Call;
 use haft_tool::CallId;
 
@@ -84,4 +86,14 @@ pub struct Usage {
     pub output: u64,
     /// Of these, thoughts, where the API counts them.
     pub thinking: u64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, more: Usage) {
+        self.input += more.input;
+        self.cached += more.cached;
+        self.cache_written += more.cache_written;
+        self.output += more.output;
+        self.thinking += more.thinking;
+    }
 }

@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod examples;
 
-use haft_model::{Dialect, History, Message, RequestOptions, scripted::Turn};
+use haft_model::{Dialect, Effort, History, Message, RequestOptions, Thinking, scripted::Turn};
 use serde_json::{Value, json};
 
 use crate::{streams::decode, table};
@@ -103,7 +103,7 @@ fn anthropics_cache_is_told_where_this_request_and_the_one_before_end() {
 #[test]
 fn a_deferred_tool_is_never_marked() {
     let schemas = table::schemas();
-    let mut history = History::referring(Dialect::Anthropic);
+    let mut history = History::new(Dialect::Anthropic);
     history.set_tools_deferring(table::offers(&schemas));
     history.push(Message::user("go"));
     let body: Value = serde_json::from_str(history.request(&RequestOptions::new("m")).json()).expect("JSON");
@@ -111,6 +111,58 @@ fn a_deferred_tool_is_never_marked() {
         assert!(tool.get("cache_control").is_none() || tool.get("defer_loading").is_none(), "{tool}");
     }
     assert!(body["tools"].to_string().contains("cache_control"));
+}
+
+/// A result that says which tools its call loaded, in the request of a history.
+fn told_of(history: &History) -> Value {
+    let body: Value = serde_json::from_str(history.request(&RequestOptions::new("m")).json()).expect("JSON");
+    body["messages"][0]["content"][0]["content"].clone()
+}
+
+#[test]
+fn results_refer_to_tools_that_the_api_keeps_and_to_no_others() {
+    let schemas = table::schemas();
+    let offers = || table::offers(&schemas);
+    let kept: Vec<&str> = offers().filter(|offer| offer.deferred).map(|offer| offer.name).collect();
+    let shown: Vec<&str> = offers().filter(|offer| !offer.deferred).map(|offer| offer.name).collect();
+    let (_, mut found) = table::results().swap_remove(0);
+    found.meta.loaded = vec![kept[0].to_owned(), shown[0].to_owned(), "Gone".to_owned()];
+    let mut history = History::new(Dialect::Anthropic);
+    history.set_tools_deferring(offers());
+    history.push(Message::Results(vec![found]));
+    assert_eq!(told_of(&history), json!([{ "type": "tool_reference", "tool_name": kept[0] }]));
+    assert_eq!(history.loaded().collect::<Vec<_>>(), [kept[0], shown[0], "Gone"]);
+    let small = history.bytes();
+    // A tool that is no longer kept is described, also where it was referred to.
+    history.set_tools(offers());
+    assert_eq!(told_of(&history)[0]["type"], "text");
+    history.set_tools_deferring(offers().filter(|offer| offer.name != kept[0]));
+    assert_eq!(told_of(&history)[0]["type"], "text");
+    history.set_tools_deferring(offers());
+    assert_eq!(told_of(&history)[0]["type"], "tool_reference");
+    assert_eq!(history.bytes(), small, "what is kept from the model is not counted");
+    let all = history.request(&RequestOptions::new("m")).json().len();
+    assert!(small < all, "{small} {all}");
+}
+
+#[test]
+fn anthropics_older_models_think_within_a_budget_that_leaves_room() {
+    let body = |model: &str, max_tokens, thinking| -> Value {
+        let mut history = History::new(Dialect::Anthropic);
+        history.push(Message::user("go"));
+        let options = RequestOptions { max_tokens, thinking: Some(thinking), ..RequestOptions::new(model) };
+        serde_json::from_str(history.request(&options).json()).expect("JSON")
+    };
+    let high = Thinking::Effort(Effort::High);
+    let older = body("claude-sonnet-4-5", None, high);
+    assert_eq!(older["thinking"], json!({ "type": "enabled", "budget_tokens": 24_000 }));
+    assert_eq!((&older["max_tokens"], older.get("output_config")), (&json!(32_000), None));
+    assert_eq!(body("claude-sonnet-4-5", Some(8_000), high)["thinking"]["budget_tokens"], 4_000);
+    assert_eq!(body("claude-sonnet-4-5", Some(1_000), high).get("thinking"), None);
+    assert_eq!(body("claude-opus-4-1", None, Thinking::Budget(60_000))["max_tokens"], 68_000);
+    let newer = body("claude-opus-4-6", None, Thinking::Budget(20_000));
+    assert_eq!(newer["thinking"], json!({ "type": "adaptive" }));
+    assert_eq!(newer["output_config"], json!({ "effort": "high" }));
 }
 
 #[test]

@@ -25,34 +25,33 @@ use task::ShellTask;
 
 /// Runs a command in bash. You get what it prints, both streams in order, and its exit code if that is not 0.
 ///
-/// Use it for what programs do: build, test, version control, package managers, scripts.
-/// For files other tools are better and are asked about less: Read instead of cat, head or tail; Grep instead of grep or
-/// rg; Glob or List instead of find or ls; Edit and Write instead of sed, awk or `echo >`.
+/// Use it for programs: build, test, version control, package managers, scripts. For files other tools are better and are
+/// asked about less: Read, not cat, head or tail; Grep, not grep or rg; Glob or List, not find or ls; Edit and Write, not
+/// sed, awk or `echo >`.
 ///
-/// Each call is a new shell: variables and functions are gone with it, but the directory in which it ends is the one in
-/// which the next begins, as long as it is in the workspace. Quote paths with blanks in them. Join commands that need
-/// each other by `&&`; make separate calls of those that do not.
+/// Each call is a new shell: only the directory in which it ends is kept for the next, within the workspace. Quote paths
+/// with blanks. Join commands that need each other by `&&`; make separate calls of others.
 /// Nobody types: a program that asks gets an end of file. So no editors, pagers or prompts; use options like `--yes`,
-/// `--no-pager`, `-m`. A command fails if it takes longer than `timeout`; it is stopped then, with all that it started.
-/// For a server, a watcher or long work set `background`, then look at it with TaskOutput and end it with TaskStop; what a
-/// command starts with `&` ends with it. Long output is cut in the middle; the whole is in a file that you are told.
+/// `--no-pager`, `-m`. A command that takes longer than `timeout` fails, and is stopped with all that it started.
+/// For a server, a watcher or long work set `background`, then use TaskOutput and TaskStop; what a command starts with `&`
+/// ends with it. Long output is cut in the middle; you are told which file has the whole.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashInput {
     /// The command, as it would be typed.
     command: String,
-    /// How long it may take, in milliseconds: 120000 (two minutes) if it is left out, at most 600000.
+    /// Milliseconds that it may take; 120000 (two minutes) if it is left out.
     #[schemars(range(min = 1, max = 600_000))]
     timeout: Option<u64>,
     /// What it is for, in five to ten words. The person reads it.
     description: Option<String>,
-    /// Whether to answer at once with a task's id while the command goes on, without a time limit unless you set one.
+    /// Answer at once with a task's id; the command goes on, without a time limit unless you set one.
     #[serde(default)]
     background: bool,
-    /// Whether its output is a terminal. Only for programs that do not work without one.
+    /// Give it a terminal. Only for programs that need one.
     #[serde(default)]
     pty: bool,
-    /// The hosts that it must reach, like `docs.rs`. The network is closed to it otherwise.
+    /// Hosts that it must reach, like `docs.rs`. It has no network otherwise.
     #[serde(default)]
     hosts: Vec<String>,
     /// What it must write outside the workspace. It can write nothing else there.

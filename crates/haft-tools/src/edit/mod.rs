@@ -36,10 +36,10 @@ use crate::{
 /// Replaces a passage of a text file.
 ///
 /// Use it for changes to a file that you have read. `old_string` must stand in the file once: copy it with enough
-/// lines around it, without the line numbers of Read. With `replace_all` every place is replaced. To make a file or
+/// lines around it, without the line numbers of Read; or replace every place with `replace_all`. To make a file or
 /// change most of one, use Write.
 /// It fails if the file was not read in this session, or if the passage is not there or stands in several places; the
-/// answer then shows what is there instead, or where.
+/// answer then shows what is there, or where.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditInput {

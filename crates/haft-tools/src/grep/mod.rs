@@ -22,42 +22,42 @@ use search::{Pace, Search};
 
 /// Searches the contents of files for a regular expression, and shows which files match, which lines, or how often.
 ///
-/// Use it to find where something is defined or used, instead of a shell's grep: it is quick on large trees. The pattern
-/// is in Rust's regex syntax (like most, without look-around and backreferences); to find `{`, `(` or `.` themselves, put
-/// a backslash before them. To find files by their names, use Glob; to read what you found, use Read.
-/// Hidden files, binary files and those that .gitignore names are passed over. The figures are always true, also where
-/// only the first part is shown: go on with `offset`. No match is an answer, not an error.
+/// Use it to find where something is defined or used, instead of a shell's grep. The pattern is in Rust's regex syntax (no
+/// look-around, no backreferences); put a backslash before `{`, `(` or `.` to find these. To find files by their names, use
+/// Glob; to read what you found, use Read.
+/// Hidden files, binary files and those that .gitignore names are passed over. Figures are true also where only the first
+/// part is shown: go on with `offset`. No match is an answer, not an error.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrepInput {
-    /// The regular expression. Upper and lower case differ, unless `-i` is set.
+    /// The regular expression.
     pattern: String,
-    /// The file or directory to search; the current directory if it is left out.
+    /// The file or directory to search.
     #[serde(default = "AbsolutePath::here")]
     path: AbsolutePath,
-    /// Only files whose names fit, such as `*.rs`, `*.{ts,tsx}`, `src/**/*.py` or `!*.min.js`; several with blanks between.
+    /// Only files whose names fit: `*.{ts,tsx}`, `src/**/*.py`, `!*.min.js`; several with blanks between.
     glob: Option<String>,
-    /// Only files of this type, such as rust, py, js, ts, go, java, c, cpp, md, json.
+    /// Only files of this type: rust, py, js, ts, go, java, c, cpp, md, json and others.
     #[serde(rename = "type")]
     file_type: Option<String>,
-    /// `files_with_matches` (the default) for the paths, `content` for the lines, `count` for the number in each file.
+    /// `files_with_matches` (the default) for paths, `content` for lines, `count` for how many in each file.
     #[serde(default)]
     output_mode: Mode,
-    /// Do not tell upper from lower case.
+    /// Ignore case.
     #[serde(rename = "-i", default)]
     ignore_case: bool,
-    /// With line numbers; on unless it is set to false. Only for `content`.
+    /// With line numbers. Only for `content`.
     #[serde(rename = "-n", default = "yes")]
     numbers: bool,
-    /// So many lines after each match. Only for `content`.
+    /// Lines after each match. Only for `content`.
     #[serde(rename = "-A")]
     #[schemars(range(max = 100))]
     after: Option<usize>,
-    /// So many lines before each match. Only for `content`.
+    /// Lines before each match. Only for `content`.
     #[serde(rename = "-B")]
     #[schemars(range(max = 100))]
     before: Option<usize>,
-    /// So many lines before and after each match. Only for `content`.
+    /// Lines before and after each match. Only for `content`.
     #[serde(rename = "-C")]
     #[schemars(range(max = 100))]
     around: Option<usize>,
@@ -69,10 +69,10 @@ pub(crate) struct GrepInput {
     /// Pass over so many first.
     #[serde(default)]
     offset: u64,
-    /// Also files and directories whose names begin with a dot.
+    /// Also names that begin with a dot.
     #[serde(default)]
     hidden: bool,
-    /// Also files that .gitignore and the like leave out.
+    /// Also what .gitignore and the like leave out.
     #[serde(default)]
     no_ignore: bool,
 }

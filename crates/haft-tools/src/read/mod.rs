@@ -47,10 +47,10 @@ pub(crate) use self::picture::Picture;
 /// Reads a file: text with line numbers, a picture, the pages of a PDF, the cells of a notebook.
 ///
 /// Use it for source code, settings, logs, PNG, JPEG, GIF and WebP pictures, PDF files and .ipynb notebooks. Without
-/// `offset` and `limit` it shows the first 2000 lines; give both to read on in a larger file. To find something in a
-/// large file, use Grep first and then read the lines around it. Lines longer than 2000 characters are cut. A PDF of
-/// more than 10 pages needs `pages`. More text than one reply can hold is kept in parts, and you get their list.
-/// What you have read and is unchanged is not shown a second time; ask once more if you no longer have it.
+/// `offset` and `limit` it shows the first 2000 lines; give both to read on. To find something in a large file, use Grep
+/// first and then read the lines around it. Lines longer than 2000 characters are cut. A PDF of more than 10 pages needs
+/// `pages`. Text that is too long for one reply is kept in parts, and you get their list.
+/// What you have read and is unchanged is not shown again; ask once more if you no longer have it.
 /// It fails if the path does not exist, is a directory (use List) or an archive, or holds neither text nor a picture.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

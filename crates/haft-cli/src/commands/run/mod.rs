@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Ask the model at most so many times
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
+    /// Let the model write at most so many tokens, in all its answers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    run_tokens: Option<u64>,
     /// Go on with the conversation of this session, also one that was cut off
     #[arg(long, value_name = "ID")]
     resume: Option<String>,
@@ -106,8 +109,9 @@ async fn work(
     let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
     let past = unless_pressed(&mut signals, which.past(setup)).await?;
     let is_resumed = !past.messages.is_empty();
-    let mut agent = which.agent(setup, choice, past, |options| {
+    let (mut agent, _) = which.agent(setup, choice, past, |options| {
         options.max_turns = args.max_turns.or(options.max_turns);
+        options.max_tokens = args.run_tokens.or(options.max_tokens);
     })?;
     let session = agent.session().clone();
     unless_pressed(&mut signals, setup.servers.upstreams.acquaint()).await;
@@ -134,7 +138,7 @@ async fn work(
     teller.settle().await;
     setup.settle().await;
     setup.remember(&session);
-    teller.end(&outcome, &choice.name)?;
+    teller.end(&outcome, choice, setup.model().price)?;
     Ok(code(&outcome.end))
 }
 
@@ -169,7 +173,10 @@ pub(super) fn reason(end: &End, session: &SessionId) -> Option<String> {
     let why = match end {
         End::Answered => return None,
         End::TurnLimit => "the model was asked as often as it may be (--max-turns)".to_owned(),
-        End::TokenLimit => "the model has written as much as it may".to_owned(),
+        End::TokenLimit => {
+            "the model has written as much as it may (--run-tokens, or model.answer_tokens for one answer)"
+                .to_owned()
+        }
         End::Interrupted => "interrupted".to_owned(),
         End::Stuck(tool) => {
             format!("the model goes round in circles: it makes the same call of {tool} again and again")

@@ -16,7 +16,9 @@ use crate::{
     draw::plain_line,
     hooks,
     memory::Keeper,
+    model::Choice,
     out::{Out, Talk, complain},
+    settings::Price,
     setup::Setup,
     wire,
 };
@@ -119,15 +121,18 @@ impl<'a> Teller<'a> {
     }
 
     /// The answer.
-    pub(super) fn end(&mut self, outcome: &Outcome, model: &str) -> anyhow::Result<()> {
+    pub(super) fn end(&mut self, outcome: &Outcome, choice: &Choice, price: Price) -> anyhow::Result<()> {
+        let mut result = result(outcome, self.session, choice);
+        if let Some(cost) = price.of(choice.spent.usage()) {
+            result["cost"] = cost.into();
+        }
         match self.output {
             Output::Text if outcome.text.is_empty() => {}
             Output::Text => self.out.lines(&outcome.text)?,
-            Output::Json => self.out.json(&result(outcome, self.session, model))?,
+            Output::Json => self.out.json(&result)?,
             Output::StreamJson => {
-                let mut last = result(outcome, self.session, model);
-                last["type"] = "result".into();
-                self.out.json(&last)?;
+                result["type"] = "result".into();
+                self.out.json(&result)?;
             }
         }
         self.out.flush()?;
@@ -138,14 +143,14 @@ impl<'a> Teller<'a> {
     }
 }
 
-fn result(outcome: &Outcome, session: &Session, model: &str) -> Value {
+fn result(outcome: &Outcome, session: &Session, choice: &Choice) -> Value {
     json!({
         "session": session.id(),
         "end": outcome.end.name(),
         "text": outcome.text,
         "turns": outcome.turns,
-        "usage": usage(outcome.usage),
-        "model": model,
+        "usage": usage(choice.spent.usage()),
+        "model": choice.name,
         "error": reason(&outcome.end, session.id()).map(|words| words.lines().next().unwrap_or_default().to_owned()),
     })
 }

@@ -94,7 +94,7 @@ async fn a_tool_that_was_found_is_appended_or_referred_to_and_nothing_before_it_
     let referring = finding(both(), true).await;
     let each = tools_of_each(&referring).await;
     assert!(each.iter().all(|tools| *tools == each[0]), "{each:?}");
-    assert_eq!(each[0].matches("\"defer_loading\":true").count(), 4, "{}", each[0]);
+    assert_eq!(each[0].matches("\"defer_loading\":true").count(), 5, "{}", each[0]);
     let found = &referring.requests()[1].body["messages"][2]["content"][0]["content"];
     assert_eq!(*found, json!([{ "type": "tool_reference", "tool_name": "Sheep" }]));
 }

@@ -11,7 +11,7 @@ use ratatui::text::Span;
 
 use super::{
     stream::Stream,
-    text::{Break, Row, fit_row, prefixed, row, span, wrap},
+    text::{Break, Row, fit, fit_row, prefixed, row, span, wrap},
     theme::{
         BAD, BELOW, BESIDE, COMMENT, DONE, FAILED, GOOD, NOTE, PLAIN, PROMPT, QUIET, REFUSED, STRONG, WAIT,
         WAITING, spinner,
@@ -416,7 +416,7 @@ impl CallItem {
         let whole = (short.hidden > 0).then(|| Whole { title: self.title.clone(), view: view.clone() });
         let mut body = short.rows;
         if short.hidden > 0 {
-            body.push(row("(Ctrl-O shows all)", QUIET));
+            body.push(row(&fit("(Ctrl-O shows all)", columns.saturating_sub(4)), QUIET));
         }
         rows.extend(prefixed(body, &Span::styled(BELOW, QUIET), &Span::raw(BESIDE)));
         (rows, whole)

@@ -384,7 +384,7 @@ mod tests {
         let list = TaskList::default();
         let (one, two) = (list.add(task()).unwrap(), list.add(task()).unwrap());
         assert_eq!(list.reports(None), []);
-        [&one, &two].map(|id| list.find(id).unwrap().stop());
+        [&one, &two].into_iter().for_each(|id| list.find(id).unwrap().stop());
         list.see(&two, 0);
         let told: Vec<String> = list.reports(None).into_iter().map(|report| report.task.id).collect();
         assert_eq!(told, [one]);

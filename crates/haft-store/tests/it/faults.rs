@@ -80,11 +80,12 @@ async fn whoever_begins_to_write_leaves_the_locks_of_whoever_reads() {
 
 /// A call that runs, in a book that can write nothing large: whoever ends with the second word makes room again.
 async fn cramped(path: &Path) -> (SqliteBook, impl FnOnce()) {
-    let limits = Retention { max_bytes: Some(1), ..NO_LIMITS };
+    // Twice that is what the file may grow to; less than that is forgotten by nobody.
+    let limits = Retention { max_bytes: Some(600 << 10), ..NO_LIMITS };
     let book = SqliteBook::at(path, limits, |_| {});
     book.claim(claim(&key("s", "runs"))).await.unwrap();
     let other = Connection::open(path).unwrap();
-    other.execute_batch("CREATE TABLE junk (x); INSERT INTO junk VALUES (zeroblob(400000))").unwrap();
+    other.execute_batch("CREATE TABLE junk (x); INSERT INTO junk VALUES (zeroblob(1400000))").unwrap();
     (book, move || other.execute_batch("DROP TABLE junk").unwrap())
 }
 

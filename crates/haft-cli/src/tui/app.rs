@@ -364,6 +364,8 @@ impl<'a> Ui<'a> {
     }
 
     fn paint_now(&mut self) {
+        // A terminal that was made narrow has wrapped our rows before it says so: a frame for the old width would miss them.
+        self.resized();
         let (columns, now) = (self.screen.columns, self.now());
         self.look();
         let over = self.screen.transcript.settled(columns);

@@ -170,25 +170,6 @@ fn a_terminal_of_another_size_is_drawn_anew() {
 }
 
 #[test]
-fn a_terminal_that_becomes_narrow_while_the_model_speaks_keeps_one_copy() {
-    if !tmux::is_there() {
-        return;
-    }
-    let words: String = (0..60).map(|n| format!("word{n} ")).collect();
-    let turn = Turn::new().text(words).pause(Duration::from_secs(3)).text("and the last.");
-    let room = Room::with([turn], (60, 24), &[], &[]);
-    let tmux = &room.tmux;
-    tmux.says("Talk");
-    tmux.sees("word59");
-    tmux.resizes(30, 24);
-    tmux.sees("last.");
-    tmux.sees_no_more("Esc stops");
-    let memory = tmux.memory();
-    assert_eq!(memory.matches("word0 ").count(), 1, "{memory}");
-    assert_eq!(memory.matches("mode default").count(), 1, "{memory}");
-}
-
-#[test]
 fn what_is_pasted_is_one_message_and_answers_nothing() {
     if !tmux::is_there() {
         return;

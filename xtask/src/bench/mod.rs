@@ -24,7 +24,6 @@ use crate::{
     haft::{Haft, Profile},
     repository::{cargo, metadata},
 };
-use table::Row;
 
 pub(crate) use gateway::serve as serve_echo;
 

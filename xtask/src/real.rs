@@ -25,13 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const HIDDEN: [&str; 8] = ["Grep", "Glob", "List", "Stat", "WebFetch", "ApplyPatch", "Repl", "Edit"];
 
 /// What it is asked for, and the calls that must have worked then.
-const TASKS: [(&str, &[&str]); 3] = [
+const TASKS: [(&str, &[&str]); 2] = [
     ("Read the file src/main.rs", &["Read"]),
     ("Read the file src/main.rs\nRead the file notes.txt", &["Read", "Read"]),
-    ("Write 'hello' to hello.txt", &["Write"]),
 ];
-/// What the last of them leaves.
-const WRITTEN: &str = "hello.txt";
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let directory = match words {
@@ -76,15 +73,11 @@ fn try_all(root: &Path, url: &str) -> Result<String> {
     let mut calls = 0;
     for dialect in ["openai", "responses", "anthropic"] {
         for (task, expected) in TASKS {
-            let words = ["--dialect", dialect, "--base-url", url, "--mode", "accept-edits", task];
-            let done = done(&haft, &project, &words).with_context(|| format!("{dialect}: {task}"))?;
+            let done = done(&haft, &project, &["--dialect", dialect, "--base-url", url, task])
+                .with_context(|| format!("{dialect}: {task}"))?;
             ensure!(done == expected, "{dialect}: {task}: it made {done:?}, not {expected:?}");
             calls += done.len();
         }
-        let written =
-            fs::read_to_string(project.join(WRITTEN)).with_context(|| format!("{dialect}: {WRITTEN}"))?;
-        ensure!(written.trim() == "hello", "{dialect}: {WRITTEN} holds {written:?}");
-        fs::remove_file(project.join(WRITTEN))?;
     }
     Ok(format!("{calls} calls in 3 APIs"))
 }

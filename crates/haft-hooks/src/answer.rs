@@ -124,11 +124,11 @@ fn printed(event: Event, mut said: Said, left: &Left) -> Result<Said, String> {
 fn among_words(text: &str) -> Option<Value> {
     const KEYS: [&str; 3] = ["hookSpecificOutput", "decision", "continue"];
     let begins = text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n');
-    let answers = begins.filter_map(|(at, _)| {
+    let mut answers = begins.filter_map(|(at, _)| {
         let value = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok()?;
         KEYS.iter().any(|key| value.get(key).is_some()).then_some(value)
     });
-    answers.last()
+    answers.next_back()
 }
 
 /// JSON on stdout.

@@ -483,10 +483,10 @@ fn sampling_server(may_sample: bool) -> Server {
                 let said = json!({ "role": "user", "content": { "type": "text", "text": "sum it up" } });
                 let wanted = json!({ "messages": [said], "maxTokens": 10 });
                 out.say(json!({ "jsonrpc": "2.0", "id": "q", "method": "sampling/createMessage", "params": wanted }));
-                *waiting.lock().unwrap() = Some(message);
+                *waiting.lock().expect("nobody panicked") = Some(message);
             }
             None if message["id"] == "q" => {
-                let call = waiting.lock().unwrap().take().expect("a call that waits");
+                let call = waiting.lock().expect("nobody panicked").take().expect("a call that waits");
                 let text =
                     message["result"]["content"]["text"].as_str().or(message["error"]["message"].as_str());
                 out.answer(&call, json!({ "content": [{ "type": "text", "text": text }] }));

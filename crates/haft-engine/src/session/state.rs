@@ -1,6 +1,7 @@
 //! The session itself: what calls may see and change.
 
-mod child; // that of a sub-agent
+mod child; //   that of a sub-agent
+mod explain; // what would be decided about a call
 
 use std::{
     fmt, io,
@@ -11,7 +12,7 @@ use std::{
     },
 };
 
-use haft_tool::{Block, CallId, Caller, Change, Effects, Fault, PathBase, SessionFacts, SessionId, Spec};
+use haft_tool::{Block, CallId, Caller, Change, Fault, PathBase, SessionFacts, SessionId, Spec};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
@@ -20,7 +21,7 @@ use super::{
     failures::Failures,
     journal::{Note, Noted},
     known::Known,
-    locate::{locate, locate_each},
+    locate::locate,
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
     rules::{Basis, SessionRules},
@@ -30,16 +31,17 @@ use super::{
 use crate::{
     engine::Engine,
     policy::{
-        Circumstances, Classifier, Decision, Grants, Judgement, Matter, Mode, Origin, Policy, Record,
-        Request, RuleError, Rules, Written, may_judge, path_rule,
+        Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules, Written,
+        path_rule,
     },
     pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError, search::Usage},
     result::{ToolResult, refused},
-    turn::{Call, CallCx, Event, Events, Feed, Interrupt, LiveTurn, Prepared, drive, prepare},
+    turn::{Call, Event, Events, Feed, Interrupt, LiveTurn, Prepared, drive},
 };
 
 pub use child::ChildOptions;
 use child::Lineage;
+pub use explain::Explanation;
 
 /// Who works where, and what has become of it. Clones are the same session.
 #[derive(Clone)]
@@ -379,79 +381,6 @@ impl Session {
         };
         self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).snapshot(&view)
     }
-
-    /// What would be decided about a call, and why, without running it. Tools that are hidden from the model are judged
-    /// like the others: what hides them decides about their calls.
-    pub async fn explain(&self, call: Call) -> Result<Explanation, Box<ToolResult>> {
-        self.explain_with(call, None).await
-    }
-
-    /// The same, and what a classifier would say of it, where one would be asked.
-    pub async fn explain_with(
-        &self,
-        call: Call,
-        classifier: Option<&dyn Classifier>,
-    ) -> Result<Explanation, Box<ToolResult>> {
-        let offered = self.pool();
-        let is_hidden = offered.find(&call.name).is_none();
-        let pool = if is_hidden { self.whole_pool() } else { offered.clone() };
-        let (events, interrupt) = (Events::default(), Interrupt::default());
-        let cx = CallCx { session: self, pool: &pool, events: &events, interrupt: &interrupt, turn: 0 };
-        let mut prepared = prepare(cx, call, None)?;
-        let paths = vec![prepared.paths()];
-        let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
-        if let Some(Err(fault)) = located.first() {
-            return Err(Box::new(prepared.refused(fault)));
-        }
-        located.into_iter().flatten().for_each(|targets| prepared.effects.locate(targets));
-        let decision = self.decide(&prepared);
-        let hidden = offered.absence(prepared.entry.name()).filter(|_| is_hidden);
-        let would_allow = self.policy().lasting_rules(&self.request(&prepared));
-        let judged = match classifier.filter(|_| may_judge(&decision, &self.request(&prepared))) {
-            Some(classifier) => {
-                let (request, said) = (self.request(&prepared), prepared.said());
-                // Nothing is counted: no call is made.
-                let record = Record::default();
-                Some(
-                    classifier
-                        .judge(Matter { request: &request, said: said.as_deref(), record: &record })
-                        .await,
-                )
-            }
-            None => None,
-        };
-        Ok(Explanation {
-            tool: prepared.entry.name().to_owned(),
-            hidden: hidden.map(|problem| problem.kind.to_string()),
-            description: prepared.describe(),
-            input: (*prepared.input).clone(),
-            effects: prepared.effects,
-            decision,
-            would_allow,
-            judged,
-        })
-    }
-}
-
-/// What a call would do and what would be decided about it.
-#[derive(Debug, Clone)]
-pub struct Explanation {
-    /// The tool's name in the pool.
-    pub tool: String,
-    /// Why the model is not offered the tool, if it is not.
-    pub hidden: Option<String>,
-    /// One line for a person.
-    pub description: String,
-    /// The input, checked and with absolute paths.
-    pub input: Value,
-    /// What it would do.
-    pub effects: Effects,
-    /// Whether it may, and why.
-    pub decision: Decision,
-    /// The narrowest rules by which it would run unasked, if it is asked only because nothing covers it.
-    pub would_allow: Option<Vec<String>>,
-    /// What the classifier would say that was given, if one would be asked: in mode `auto`, about what nothing covers.
-    pub judged: Option<Judgement>,
 }
 
 /// What can be asked of a session, and changed by whoever owns it.

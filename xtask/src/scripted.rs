@@ -78,11 +78,12 @@ fn converse(stream: TcpStream, state: &State) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = stream;
-    while let Some(body) = request(&mut reader)? {
-        let (at, number) = (Instant::now(), lock(&state.asked).len());
-        lock(&state.asked).push(Asked { at, answered: None, body });
-        let body = lock(&state.asked)[number].body.clone();
+    let mut bytes = Vec::new();
+    while let Some(at) = request(&mut reader, &mut bytes)? {
+        let body = String::from_utf8_lossy(&bytes).into_owned();
+        let number = lock(&state.asked).len();
         let turn = (lock(&state.script))(number, &body);
+        lock(&state.asked).push(Asked { at, answered: None, body });
         answer(&mut writer, &turn)?;
         if let Some(asked) = lock(&state.asked).get_mut(number) {
             asked.answered = Some(Instant::now());
@@ -91,8 +92,9 @@ fn converse(stream: TcpStream, state: &State) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The body of the next request; `None` if there is none.
-fn request(reader: &mut impl BufRead) -> std::io::Result<Option<String>> {
+/// Reads the body of the next request, and gives when the last byte of it was there; `None` if there is none. The buffer is used
+/// again: to get memory for a long one would take longer than to read it.
+fn request(reader: &mut impl BufRead, body: &mut Vec<u8>) -> std::io::Result<Option<Instant>> {
     let mut length = 0;
     let mut line = String::new();
     loop {
@@ -108,9 +110,9 @@ fn request(reader: &mut impl BufRead) -> std::io::Result<Option<String>> {
             length = value.trim().parse().unwrap_or(0);
         }
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok(Some(String::from_utf8_lossy(&body).into_owned()))
+    body.resize(length, 0);
+    reader.read_exact(body)?;
+    Ok(Some(Instant::now()))
 }
 
 fn answer(writer: &mut TcpStream, turn: &Turn) -> std::io::Result<()> {

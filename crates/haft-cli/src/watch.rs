@@ -28,6 +28,12 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_current_thread().enable_time().enable_io().build().context("no runtime could be made")
 }
 
+/// Says that a start, or a part of it, is over: what only that needed of the program need not stay in memory.
+pub(crate) fn has_started() {
+    // Where it is not to be had, more is mapped, and nothing else is wrong.
+    let _ = haft_shell::let_go_of_code();
+}
+
 /// What became of a turn.
 pub(crate) struct Watched {
     pub(crate) results: Vec<ToolResult>,

@@ -22,6 +22,9 @@ pub struct Walk {
     pub ignored: bool,
     /// How many levels of directories; all if it is not given. One is the directory itself.
     pub depth: Option<usize>,
+    /// In the order of the tree: names sorted by their bytes, and all that lies below a directory right after it. Only the first
+    /// visitor sees anything then.
+    pub in_order: bool,
 }
 
 impl Walk {
@@ -34,7 +37,7 @@ impl Walk {
 /// One of those who look at what a walk finds. Each has a thread of its own, so it may keep what it needs for its work,
 /// and what it has found: whoever started the walk has it back afterwards.
 pub trait Visitor: Send {
-    /// Looks at something. In no order: directories come before what is in them, nothing else is certain.
+    /// Looks at something. In no order unless one was asked for: directories come before what is in them, nothing else is certain.
     fn visit(&mut self, found: &dyn Found) -> Flow;
 }
 

@@ -82,6 +82,7 @@ fn find(input: &GlobInput, cx: &Cx) -> Result<Reply, Fault> {
         hidden: input.hidden || pattern.names_hidden(),
         ignored: input.no_ignore,
         depth: pattern.depth(),
+        in_order: false,
     };
     let one = || Finder { pattern: pattern.clone(), shelf: Shelf::new(input.reach()), total: 0 };
     let mut crew: Vec<Finder> = (0..Walk::crew()).map(|_| one()).collect();

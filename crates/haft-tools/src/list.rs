@@ -55,7 +55,8 @@ impl Tool for List {
     async fn call(&self, input: ListInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
         cx.blocking(move || {
-            let walk = Walk { hidden: true, ignored: input.ignored, depth: Some(input.depth.unwrap_or(1)) };
+            let depth = Some(input.depth.unwrap_or(1));
+            let walk = Walk { hidden: true, ignored: input.ignored, depth, in_order: false };
             let one = || Lister { shelf: Shelf::new(MOST_ENTRIES), total: 0, is_file: false };
             let mut crew: Vec<Lister> = (0..Walk::crew()).map(|_| one()).collect();
             let mut visitors: Vec<&mut dyn Visitor> =

@@ -30,9 +30,14 @@ impl<T: Thing> Shelf<T> {
         self.room
     }
 
+    /// Whether some of it is left.
+    pub(crate) fn has_room(&self) -> bool {
+        self.held < self.room
+    }
+
     /// Whether something would stay of which it is known whether it comes before another one.
     pub(crate) fn takes(&self, comes_before: impl FnOnce(&T) -> bool) -> bool {
-        self.held < self.room || self.things.peek().is_some_and(comes_before)
+        self.has_room() || self.things.peek().is_some_and(comes_before)
     }
 
     /// Puts something where it belongs, and lets go what has no room any more.

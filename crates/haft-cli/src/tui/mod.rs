@@ -117,6 +117,7 @@ async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) ->
     let session = agent.session().clone();
     setup.servers.upstreams.acquaint().await;
     hooks::start(&session, setup.talk).await.into_iter().for_each(|words| agent.mention(words));
+    watch::has_started();
     let spoken = match front {
         Front::Screen(desk, news) => {
             let mut ui = Ui::start(setup, session.clone(), (desk, news), models)?;

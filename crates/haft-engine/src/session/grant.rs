@@ -128,7 +128,7 @@ fn look_up(
     token: &CancellationToken,
     masked: &mut Vec<PathBuf>,
 ) -> Result<(), Fault> {
-    let everything = Walk { hidden: true, ignored: true, depth: None };
+    let everything = Walk { hidden: true, ignored: true, depth: None, in_order: false };
     let mut looked_at = 0;
     // A walk passes by `.git` unless it begins there.
     for named in [root.to_owned(), root.join(".git")] {

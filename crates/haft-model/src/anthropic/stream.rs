@@ -1,7 +1,8 @@
 //! A stream of Messages: blocks that begin, go on and stop, each with a number.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -9,6 +10,8 @@ use crate::{
     conversation::{Said, quoted},
     stream::{Draft, Flow, Read, Slot, Stop, field, items, tells_error},
 };
+
+const DELTA: &str = "content_block_delta";
 
 /// The blocks of the message that is being written.
 #[derive(Debug, Default)]
@@ -38,13 +41,49 @@ enum Kind {
     },
 }
 
+/// A piece of a call's arguments or of text: nearly all that a stream consists of. Whatever has another form, or a field twice,
+/// is read as a value like the rest.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    index: u64,
+    #[serde(borrow)]
+    delta: Delta<'a>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow, default)]
+    text: Cow<'a, str>,
+    #[serde(borrow, default)]
+    partial_json: Cow<'a, str>,
+}
+
 impl Reader {
+    /// An event that is a piece of an open block, without a detour; `None` if it is something else.
+    pub(crate) fn delta_of(&mut self, json: &str, draft: &mut Draft) -> Option<Read> {
+        let piece: Piece<'_> =
+            serde_json::from_str(json).ok().filter(|piece: &Piece<'_>| piece.kind == DELTA)?;
+        let block = self.blocks.get(&piece.index)?;
+        match (piece.delta.kind, &block.kind) {
+            ("text_delta", _) => draft.add(block.slot, &piece.delta.text),
+            ("input_json_delta", Kind::Call) => {
+                draft.arguments(block.slot, &piece.delta.partial_json, false);
+            }
+            _ => return None,
+        }
+        Some(Ok(Flow::On))
+    }
+
     pub(crate) fn event(&mut self, event: &Value, draft: &mut Draft) -> Read {
         let number = event.get("index").and_then(Value::as_u64).unwrap_or_default();
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
             "message_start" => begin(&event["message"], draft),
             "content_block_start" => self.start(number, &event["content_block"], draft)?,
-            "content_block_delta" => self.delta(number, &event["delta"], draft)?,
+            DELTA => self.delta(number, &event["delta"], draft)?,
             "content_block_stop" => self.stop(number, draft),
             "message_delta" => {
                 usage(&event["usage"], draft);

@@ -7,8 +7,12 @@
 mod endpoint; // where to, as whom, how long
 mod stream; //   an answer as it comes
 
-use std::{error::Error, sync::OnceLock};
+use std::{
+    error::Error,
+    sync::{Arc, OnceLock},
+};
 
+use bytes::Bytes;
 use reqwest::{
     Response as Answer,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -96,7 +100,7 @@ impl Client {
         }
         let url = self.endpoint.url(&request.path())?;
         let http = self.http().await?;
-        let sending = http.post(url).headers(self.headers.clone()).body(request.json().to_owned()).send();
+        let sending = http.post(url).headers(self.headers.clone()).body(body(request)).send();
         let answer = match tokio::time::timeout(self.endpoint.idle, sending).await {
             Ok(answer) => answer.map_err(|err| broken(&err))?,
             Err(_) => return Err(silent(self.endpoint.idle)),
@@ -123,6 +127,17 @@ impl Client {
         let http = built.map_err(|err| ModelError::new(ErrorKind::Unreachable, words(&err)))?;
         Ok(self.http.get_or_init(|| http))
     }
+}
+
+/// The text of a request, which is as long as the conversation: it is sent from where it is.
+fn body(request: &Request) -> Bytes {
+    struct Text(Arc<String>);
+    impl AsRef<[u8]> for Text {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_bytes()
+        }
+    }
+    Bytes::from_owner(Text(request.json.clone()))
 }
 
 fn build(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {

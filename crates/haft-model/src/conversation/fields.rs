@@ -11,9 +11,10 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// An empty object, with room for so many bytes.
+    /// An empty object, with room for so many bytes. Each request of a conversation is a little longer than the one before: what
+    /// that one left is taken again only if this one asks for no more.
     pub(crate) fn new(room: usize, extra: &'a Map<String, Value>) -> Fields<'a> {
-        let mut json = String::with_capacity(room + 1_024);
+        let mut json = String::with_capacity((room + 1_024).next_power_of_two());
         json.push('{');
         Fields { json, extra }
     }

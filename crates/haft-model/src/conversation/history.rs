@@ -179,7 +179,12 @@ impl History {
             Dialect::Responses => responses::request(self, options),
             Dialect::Gemini => gemini::request(self, options),
         };
-        Request { dialect: self.dialect, model: options.model.clone(), streams: !options.whole, json }
+        Request {
+            dialect: self.dialect,
+            model: options.model.clone(),
+            streams: !options.whole,
+            json: json.into(),
+        }
     }
 
     /// The messages that an API has a form for, as they were encoded, with what they are.

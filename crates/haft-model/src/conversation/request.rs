@@ -1,5 +1,7 @@
 //! What a request says besides the conversation.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::{Dialect, families};
@@ -92,13 +94,13 @@ pub enum ToolChoice {
     Named(String),
 }
 
-/// A request that is ready to be sent.
+/// A request that is ready to be sent. Clones share its text, which is as long as the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub(crate) dialect: Dialect,
     pub(crate) model: String,
     pub(crate) streams: bool,
-    pub(crate) json: String,
+    pub(crate) json: Arc<String>,
 }
 
 impl Request {

@@ -191,7 +191,7 @@ impl Decoder {
         let pushed = self.events.push(bytes, MOST_EVENT, |event| {
             *has_events = true;
             if read == Ok(Flow::On) {
-                read = reader.event(&event, draft);
+                read = reader.event(event, draft);
             }
         });
         match (read, pushed) {
@@ -213,7 +213,7 @@ impl Decoder {
 
     fn last_event(&mut self) -> Read {
         let mut last = None;
-        self.events.end(|event| last = Some(event));
+        self.events.end(|event| last = Some(event.clone()));
         // What is cut off in the middle says nothing.
         let last = last
             .filter(|event| event.data.trim() == DONE || serde_json::from_str::<Value>(&event.data).is_ok());
@@ -259,6 +259,11 @@ impl Reader {
         }
         if data == DONE {
             return Ok(Flow::Over);
+        }
+        if let Reader::Anthropic(reader) = self
+            && let Some(read) = reader.delta_of(data, draft)
+        {
+            return read;
         }
         let (json, value) = parse(data)?;
         if event.kind == "error" && value.get("type").is_none() {

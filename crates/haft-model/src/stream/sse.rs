@@ -1,7 +1,9 @@
 //! Server-sent events, from bytes cut anywhere.
 //!
 //! Pure and bounded. Lines end with any of the three line ends, comments are passed over, several lines of data are one
-//! datum. A byte is looked at once, however small the pieces are.
+//! datum. A byte is looked at once, however small the pieces are, and what is kept between events is used again.
+
+use memchr::memchr2;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -9,6 +11,7 @@ pub(super) struct Event {
     /// Its kind, if it was said.
     pub(super) kind: String,
     pub(super) data: String,
+    has_data: bool,
 }
 
 /// Cuts bytes into events.
@@ -16,7 +19,6 @@ pub(super) struct Event {
 pub(super) struct Events {
     line: Vec<u8>,
     event: Event,
-    has_data: bool,
     after_return: bool,
 }
 
@@ -30,13 +32,17 @@ impl Events {
         &mut self,
         bytes: &[u8],
         most: usize,
-        mut found: impl FnMut(Event),
+        mut found: impl FnMut(&Event),
     ) -> Result<(), TooLarge> {
         let mut rest = bytes;
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr2(b'\n', b'\r', rest) {
             let is_second_half = end == 0 && rest[0] == b'\n' && self.after_return;
             self.after_return = rest[end] == b'\r';
-            if !is_second_half {
+            if !is_second_half && self.line.is_empty() {
+                // A whole line, as most are, is read where it is.
+                self.bound(end, most)?;
+                self.event.line(&rest[..end], &mut found);
+            } else if !is_second_half {
                 self.extend(&rest[..end], most)?;
                 self.end_of_line(&mut found);
             }
@@ -50,45 +56,58 @@ impl Events {
     }
 
     /// The stream is over: the last event may lack the line that ends it.
-    pub(super) fn end(&mut self, mut found: impl FnMut(Event)) {
+    pub(super) fn end(&mut self, mut found: impl FnMut(&Event)) {
         self.end_of_line(&mut found);
-        self.end_of_event(&mut found);
+        self.event.end(&mut found);
     }
 
     fn extend(&mut self, bytes: &[u8], most: usize) -> Result<(), TooLarge> {
-        if self.event.data.len() + self.line.len() + bytes.len() > most {
-            return Err(TooLarge);
-        }
+        self.bound(bytes.len(), most)?;
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn end_of_line(&mut self, found: &mut impl FnMut(Event)) {
-        let line = std::mem::take(&mut self.line);
+    /// Whether so many more bytes may belong to this event.
+    fn bound(&self, more: usize, most: usize) -> Result<(), TooLarge> {
+        let is_small = self.event.data.len() + self.line.len() + more <= most;
+        is_small.then_some(()).ok_or(TooLarge)
+    }
+
+    fn end_of_line(&mut self, found: &mut impl FnMut(&Event)) {
+        self.event.line(&self.line, found);
+        self.line.clear();
+    }
+}
+
+impl Event {
+    /// A line of it; an empty one ends it.
+    fn line(&mut self, line: &[u8], found: &mut impl FnMut(&Event)) {
         if line.is_empty() {
-            return self.end_of_event(found);
+            return self.end(found);
         }
-        let line = String::from_utf8_lossy(&line);
+        let line = String::from_utf8_lossy(line);
         let line = line.trim_start_matches('\u{feff}');
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => {
                 if std::mem::replace(&mut self.has_data, true) {
-                    self.event.data.push('\n');
+                    self.data.push('\n');
                 }
-                self.event.data.push_str(value);
+                self.data.push_str(value);
             }
-            "event" => value.clone_into(&mut self.event.kind),
+            "event" => value.clone_into(&mut self.kind),
             _ => {}
         }
     }
 
-    fn end_of_event(&mut self, found: &mut impl FnMut(Event)) {
-        let event = std::mem::take(&mut self.event);
+    /// Told if it has data, and empty from then on.
+    fn end(&mut self, found: &mut impl FnMut(&Event)) {
         if std::mem::take(&mut self.has_data) {
-            found(event);
+            found(self);
         }
+        self.kind.clear();
+        self.data.clear();
     }
 }
 
@@ -101,7 +120,7 @@ mod tests {
         for step in [1, 2, 3, bytes.len().max(1)] {
             let (mut events, mut found) = (Events::default(), Vec::new());
             for chunk in bytes.as_bytes().chunks(step) {
-                events.push(chunk, 100, |event| found.push(event)).expect("small events");
+                events.push(chunk, 100, |event| found.push(event.clone())).expect("small events");
             }
             let found: Vec<_> = found.iter().map(|event| (&*event.kind, &*event.data)).collect();
             assert_eq!(found, expected, "in steps of {step}");
@@ -127,8 +146,10 @@ mod tests {
     #[test]
     fn the_last_event_may_lack_its_end() {
         let (mut events, mut found) = (Events::default(), Vec::new());
-        events.push(b"data: a\n\ndata: b", 100, |event| found.push(event.data)).expect("small events");
-        events.end(|event| found.push(event.data));
+        events
+            .push(b"data: a\n\ndata: b", 100, |event| found.push(event.data.clone()))
+            .expect("small events");
+        events.end(|event| found.push(event.data.clone()));
         assert_eq!(found, ["a", "b"]);
     }
 

@@ -146,3 +146,19 @@ fn an_answer_that_is_too_large_is_refused_before_it_is_kept() {
         matches!(failed, Some(StreamEvent::Failed(error)) if error.to_string().contains("larger than 8 MB"))
     );
 }
+
+/// Pieces of open blocks are read without a value in between, unless a field stands there twice.
+#[test]
+fn a_piece_of_a_block_is_read_the_same_on_the_short_way_and_on_the_long_one() {
+    let short = r#""type":"content_block_delta""#;
+    let mut tried = 0;
+    for (dialect, name, bytes) in transcripts().iter().filter(|(dialect, ..)| *dialect == Dialect::Anthropic)
+    {
+        let text = String::from_utf8_lossy(bytes).replace(r#""type": "content"#, r#""type":"content"#);
+        let long = text.replace(short, &format!(r#""type":"x",{short}"#));
+        tried += usize::from(long != text);
+        let read = |text: &str| decode(*dialect, text.as_bytes(), usize::MAX);
+        assert_eq!(read(&text), read(&long), "{name}");
+    }
+    assert!(tried > 3, "{tried} transcripts have pieces");
+}

@@ -44,8 +44,8 @@ impl FileBlobs {
         [plain, compressed]
     }
 
-    fn put_small(&self, file: &File, lasting: bool) -> io::Result<Blob> {
-        let mut bytes = Vec::new();
+    fn put_small(&self, file: &File, len: u64, lasting: bool) -> io::Result<Blob> {
+        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0) + 1);
         Whole::of(file).read_to_end(&mut bytes)?;
         let blob = Blob { hash: Hash::of(&bytes), len: bytes.len() as u64 };
         let [plain, compressed] = self.paths(&blob.hash);
@@ -138,10 +138,9 @@ fn persist(staged: NamedTempFile, path: &Path, lasting: bool) -> io::Result<()> 
 
 impl Blobs for FileBlobs {
     fn put(&self, file: &File, lasting: bool) -> io::Result<Blob> {
-        if file.metadata()?.len() <= SMALL {
-            self.put_small(file, lasting)
-        } else {
-            self.put_large(file, lasting)
+        match file.metadata()?.len() {
+            len @ ..=SMALL => self.put_small(file, len, lasting),
+            _ => self.put_large(file, lasting),
         }
     }
 

@@ -20,13 +20,16 @@ pub use objects::ObjectBlobs;
 use std::{
     fmt,
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Write as _},
     str::FromStr,
     time::{Duration, SystemTime},
 };
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
+
+/// A file is read in pieces of this size: smaller ones cost a system call each, larger ones the processor's cache.
+const BUFFER: usize = 128 << 10;
 
 /// Keeps bytes by their hash. All of it blocks.
 pub trait Blobs: Send + Sync {
@@ -91,8 +94,15 @@ impl Hash {
     pub fn of_file(file: &File) -> io::Result<Blob> {
         let mut reader = Whole::of(file);
         let mut hasher = Hasher::default();
-        io::copy(&mut reader, &mut hasher)?;
-        Ok(hasher.finish())
+        let mut buffer = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(BUFFER).clamp(1, BUFFER)];
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => return Ok(hasher.finish()),
+                Ok(read) => hasher.write_all(&buffer[..read])?,
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                Err(err) => return Err(err),
+            }
+        }
     }
 }
 

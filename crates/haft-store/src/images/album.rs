@@ -1,7 +1,7 @@
 //! The images of a change that is about to be made: what is there is kept, then all of it is written down, and only then
 //! do names change hands. So what is written down is what will be, or nothing has happened.
 
-use std::{fs::File, io, path::Path};
+use std::{fs::File, io, path::Path, thread};
 
 use haft_engine::session::{Album, Doer, Thing};
 use haft_tool::Stamp;
@@ -32,6 +32,20 @@ impl<'a> Keeping<'a> {
         Keeping { changed, check: Some(check), ..self }
     }
 
+    /// What is there, and what will be. Two large files are looked at side by side: one is packed and goes to the disk while the
+    /// other is hashed.
+    fn both(&self, before: &Thing<'_>, after: &Thing<'_>) -> (io::Result<Was>, io::Result<Was>) {
+        let shared = self.shared;
+        if content(before).min(content(after)) < ALONE {
+            return (self.before(before), will_be(shared, after));
+        }
+        thread::scope(|threads| {
+            let hashed = threads.spawn(|| will_be(shared, after));
+            let was = self.before(before);
+            (was, hashed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
     fn before(&self, thing: &Thing<'_>) -> io::Result<Was> {
         match (thing, without_content(thing)) {
             (_, Some(was)) => Ok(was),
@@ -39,26 +53,8 @@ impl<'a> Keeping<'a> {
                 let blob = self.shared.blobs.put(file, true)?;
                 Ok(Was::File { hash: blob.hash, len: blob.len, mode: *mode })
             }
-            (thing, None) => self.large(thing),
+            (thing, None) => large(thing),
         }
-    }
-
-    fn after(&self, thing: &Thing<'_>) -> io::Result<Was> {
-        match (thing, without_content(thing)) {
-            (_, Some(was)) => Ok(was),
-            // Its content is not needed: whoever takes it back keeps it then.
-            (Thing::File { file, len, mode }, None) if *len <= self.shared.options.max_file => {
-                let blob = Hash::of_file(file)?;
-                Ok(Was::File { hash: blob.hash, len: blob.len, mode: *mode })
-            }
-            (thing, None) => self.large(thing),
-        }
-    }
-
-    fn large(&self, thing: &Thing<'_>) -> io::Result<Was> {
-        let Thing::File { file, len, mode } = thing else { return Ok(Was::Absent) };
-        let why = "it is larger than `undo.max_file_mb`".to_owned();
-        Ok(Was::Unkept { len: *len, mode: *mode, modified_ns: modified(file)?, why })
     }
 
     /// Those who watch must not take it for somebody else's work.
@@ -79,13 +75,42 @@ impl<'a> Keeping<'a> {
     }
 }
 
+fn will_be(shared: &Shared, thing: &Thing<'_>) -> io::Result<Was> {
+    match (thing, without_content(thing)) {
+        (_, Some(was)) => Ok(was),
+        // Its content is not needed: whoever takes it back keeps it then.
+        (Thing::File { file, len, mode }, None) if *len <= shared.options.max_file => {
+            let blob = Hash::of_file(file)?;
+            Ok(Was::File { hash: blob.hash, len: blob.len, mode: *mode })
+        }
+        (thing, None) => large(thing),
+    }
+}
+
+fn large(thing: &Thing<'_>) -> io::Result<Was> {
+    let Thing::File { file, len, mode } = thing else { return Ok(Was::Absent) };
+    let why = "it is larger than `undo.max_file_mb`".to_owned();
+    Ok(Was::Unkept { len: *len, mode: *mode, modified_ns: modified(file)?, why })
+}
+
+/// So much is hashed sooner than a thread starts.
+const ALONE: u64 = 128 << 10;
+
+fn content(thing: &Thing<'_>) -> u64 {
+    match thing {
+        Thing::File { len, .. } => *len,
+        _ => 0,
+    }
+}
+
 fn modified(file: &File) -> io::Result<i64> {
     Ok(Stamp::of(&file.metadata()?).modified_ns)
 }
 
 impl Album for Keeping<'_> {
     fn add(&mut self, path: &Path, before: &Thing<'_>, after: &Thing<'_>) -> io::Result<()> {
-        let was = match self.before(before) {
+        let (was, will_be) = self.both(before, after);
+        let was = match was {
             Ok(was) => was,
             Err(err) => self.unkept(before, self.shared.failed(self.doer, err)?),
         };
@@ -96,7 +121,7 @@ impl Album for Keeping<'_> {
             self.shared
                 .note(&self.doer.key, format!("{} cannot be taken back: {why}", haft_tool::shown(path)));
         }
-        self.changed.images.push(Image::new(path, was, self.after(after)?));
+        self.changed.images.push(Image::new(path, was, will_be?));
         Ok(())
     }
 

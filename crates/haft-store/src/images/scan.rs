@@ -75,7 +75,8 @@ impl Scan<'_> {
     }
 
     fn walk(&self, prefix: &[u8], directory: &Path, budget: &Budget) -> io::Result<Vec<Entry>> {
-        let everything = Walk { hidden: true, ignored: self.options.ignored || prefix == GIT, depth: None };
+        let ignored = self.options.ignored || prefix == GIT;
+        let everything = Walk { hidden: true, ignored, depth: None, in_order: false };
         let mut collectors: Vec<Collector<'_>> = Vec::new();
         collectors.resize_with(Walk::crew(), || Collector {
             scan: self,

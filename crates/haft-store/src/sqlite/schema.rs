@@ -21,6 +21,10 @@ const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schem
 /// How long another process that writes is waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What of the file is held in memory, in KB (SQLite takes what is not negative for pages). What is written stands at the ends of
+/// a few trees.
+const CACHE: i64 = -512;
+
 /// Opens the file for writing, and makes it if it is not there. A damaged one is put aside: `tell` says so.
 pub(super) fn open_to_write(path: &Path, tell: &dyn Fn(&str)) -> Result<Connection, BookError> {
     match open(path) {
@@ -52,6 +56,7 @@ fn open(path: &Path) -> Result<Connection, BookError> {
     }
     db.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
     db.pragma_update(None, "synchronous", "NORMAL").map_err(fail)?;
+    db.pragma_update(None, "cache_size", CACHE).map_err(fail)?;
     if found < VERSION {
         migrate(&mut db).map_err(fail)?;
     }

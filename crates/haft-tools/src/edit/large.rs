@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{diff::diff_below, stored::Footing, text::ENOUGH};
 
-/// Smaller ones are read whole.
-const LARGE: u64 = 4 * 1024 * 1024;
+/// Smaller ones are read whole: to look at all of them is as quick as to look for the place.
+const LARGE: u64 = 256 * 1024;
 
 const CHUNK: usize = 1024 * 1024;
 

@@ -1,7 +1,11 @@
 //! `Grep`: the lines of files that match a pattern.
 //!
-//! The door walks, each thread searches the files that it is shown, and a shelf keeps what the page will show. All is
-//! looked at, so that the figures are true; but of a file that only has to match, nothing is read past the first match.
+//! The door walks, each thread searches the files that it is shown, and a shelf keeps what the page will show. Of a file that
+//! only has to match, nothing is read past the first match.
+//!
+//! The first few files are searched in the order in which they are shown. If they fill the page and there is more, the search is
+//! over, and its figures say that they are the least there is. Otherwise all is looked at, by several threads in no order, and the
+//! figures are true. How far the first look goes is counted in files and bytes: the same tree always gets the same answer.
 
 mod pattern; //  what is looked for, or what is wrong with it
 mod filter; //   in which files
@@ -25,8 +29,8 @@ use search::{Pace, Search};
 /// Use it to find where something is defined or used, instead of a shell's grep. The pattern is in Rust's regex syntax (no
 /// look-around, no backreferences); put a backslash before `{`, `(` or `.` to find these. To find files by their names, use
 /// Glob; to read what you found, use Read.
-/// Hidden files, binary files and those that .gitignore names are passed over. Figures are true also where only the first
-/// part is shown: go on with `offset`. No match is an answer, not an error.
+/// Hidden files, binary files and those that .gitignore names are passed over. Where only the first part is shown, go on with
+/// `offset`. No match is an answer, not an error.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrepInput {
@@ -142,14 +146,22 @@ fn search(input: &GrepInput, cx: &Cx) -> Result<Reply, Fault> {
     let matcher = pattern::compile(input)?;
     let filter = Arc::new(Filter::new(input, &input.path)?);
     let pace = Arc::new(Pace::new(cx.clone()));
-    let walk = Walk { hidden: input.hidden || filter.names_hidden(), ignored: input.no_ignore, depth: None };
+    let hidden = input.hidden || filter.names_hidden();
+    let walk = Walk { hidden, ignored: input.no_ignore, depth: None, in_order: true };
     let one = || Search::new(input, matcher.clone(), filter.clone(), pace.clone());
+    let prefix = shown::prefix(&input.path, &cx.session().cwd);
+    let mut first = one().looking();
+    let walked = cx.files().walk(&input.path, &walk, &mut [&mut first])?;
+    if first.has_seen_all() || first.is_full() {
+        return Ok(Page::of(vec![first], input).reply(input, &prefix, walked));
+    }
+    let walk = Walk { in_order: false, ..walk };
     let mut crew: Vec<Search> = (0..Walk::crew()).map(|_| one()).collect();
     let mut visitors: Vec<&mut dyn Visitor> =
         crew.iter_mut().map(|search| search as &mut dyn Visitor).collect();
     let walked = cx.files().walk(&input.path, &walk, &mut visitors)?;
     let page = Page::of(crew, input);
-    Ok(page.reply(input, &shown::prefix(&input.path, &cx.session().cwd), walked))
+    Ok(page.reply(input, &prefix, walked))
 }
 
 impl GrepInput {

@@ -21,6 +21,8 @@ const MOST_DRAWN: usize = 30;
 pub(super) struct Page {
     finds: Vec<Finds>,
     tally: Tally,
+    /// Whether all was looked at.
+    is_all: bool,
 }
 
 impl Page {
@@ -32,8 +34,9 @@ impl Page {
             // A thread that had to let go of something knows nothing of what comes behind.
             room = room.min(search.shelf.room());
         }
+        let is_all = crew.iter().all(Search::has_seen_all);
         let finds = in_order(crew.into_iter().map(|search| search.shelf));
-        Page { finds, tally }.within(room)
+        Page { finds, tally, is_all }.within(room)
     }
 
     /// Without what lies beyond the room of some thread.
@@ -112,6 +115,7 @@ impl Page {
             Mode::FilesWithMatches => format!("{} with matches", count(files, "file")),
             _ => format!("{} in {}", count(matches, "match"), count(files, "file")),
         };
+        let all = if self.is_all { all } else { format!("at least {all} (not all was searched)") };
         let total = if input.output_mode == Mode::Content { matches } else { files };
         match (shown.is_empty(), shown.end < total) {
             (true, _) => format!("{all}; there is nothing at offset {}.", input.offset),

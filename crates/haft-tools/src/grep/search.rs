@@ -43,6 +43,37 @@ pub(super) struct Search {
     pub(super) shelf: Shelf<Finds>,
     held_bytes: usize,
     pub(super) tally: Tally,
+    look: Option<Look>,
+}
+
+/// A first look: how far it has come, and whether that was not to the end.
+#[derive(Default)]
+struct Look {
+    names: usize,
+    files: usize,
+    bytes: u64,
+    is_cut: bool,
+}
+
+impl Look {
+    /// So much is looked at in a few milliseconds. Names are those that are searched, and those that are not.
+    const FILES: usize = 512;
+    const NAMES: usize = 4096;
+    const BYTES: u64 = 8 << 20;
+
+    fn is_at_another_name(&mut self) -> bool {
+        self.names += 1;
+        self.is_cut |= self.names > Look::NAMES;
+        self.is_cut
+    }
+
+    /// Whether a file of this size is one too many.
+    fn has_enough(&mut self, len: u64) -> bool {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(len);
+        self.is_cut |= self.files > Look::FILES || self.bytes > Look::BYTES;
+        self.is_cut
+    }
 }
 
 /// What is counted whether it is shown or not.
@@ -81,11 +112,31 @@ impl Search {
             shelf: Shelf::new(input.reach()),
             held_bytes: 0,
             tally: Tally::default(),
+            look: None,
         }
+    }
+
+    /// Only for a first look, at what comes first.
+    pub(super) fn looking(self) -> Search {
+        Search { look: Some(Look::default()), ..self }
+    }
+
+    /// Whether that was all there is.
+    pub(super) fn has_seen_all(&self) -> bool {
+        self.look.as_ref().is_none_or(|look| !look.is_cut)
+    }
+
+    /// Whether the page is full, and there is more.
+    pub(super) fn is_full(&self) -> bool {
+        let found = if self.mode == Mode::Content { self.tally.matches } else { self.tally.files };
+        !self.shelf.has_room() && found > self.shelf.room()
     }
 
     fn search(&mut self, found: &dyn Found) -> io::Result<()> {
         let (mut file, len) = found.open()?;
+        if self.look.as_mut().is_some_and(|look| look.has_enough(len)) {
+            return Ok(());
+        }
         self.tally.searched += 1;
         let place = Place::of(found.path());
         let wanted = self.shelf.takes(|last| place < last.place);
@@ -124,7 +175,15 @@ impl Search {
 
 impl Visitor for Search {
     fn visit(&mut self, found: &dyn Found) -> Flow {
+        let flow = self.look_at(found);
+        if self.has_seen_all() { flow } else { Flow::Stop }
+    }
+}
+
+impl Search {
+    fn look_at(&mut self, found: &dyn Found) -> Flow {
         match found.kind() {
+            _ if self.look.as_mut().is_some_and(Look::is_at_another_name) => Flow::Stop,
             Kind::Directory if self.filter.admits(found.path(), true) => Flow::On,
             Kind::Directory => Flow::Past,
             Kind::File if is_admitted(&self.filter, found.path()) => {

@@ -180,6 +180,62 @@ fn all_pages_together_are_the_whole() {
     }
 }
 
+/// More files than a first look goes through, each with two matches.
+fn many() -> Workspace {
+    let workspace = Workspace::new("");
+    for number in 0..1_200 {
+        let directory = workspace.root().join(format!("d{}", number % 13));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(format!("{number:04}.txt")), "one rose\ntwo roses\n").unwrap();
+    }
+    workspace
+}
+
+#[test]
+fn a_page_that_the_first_files_fill_ends_the_search_and_says_so() {
+    let many = many();
+    insta::assert_snapshot!(grep_in(&many, json!({ "pattern": "rose", "head_limit": 3 })), @"
+    at least 512 files with matches (not all was searched); showing 1–3, go on with offset 3:
+
+    d0/0000.txt
+    d0/0013.txt
+    d0/0026.txt
+    ");
+    let lines = json!({ "pattern": "two", "output_mode": "content", "head_limit": 2, "offset": 1 });
+    insta::assert_snapshot!(grep_in(&many, lines), @"
+    at least 512 matches in 512 files (not all was searched); showing 2–3, go on with offset 3:
+
+    d0/0013.txt
+    2:two roses
+
+    d0/0026.txt
+    2:two roses
+    ");
+    // Beyond the first look, and where it finds too little, everything is searched.
+    let far = grep_in(&many, json!({ "pattern": "rose", "head_limit": 2, "offset": 600 }));
+    assert!(far.starts_with("1,200 files with matches; showing 601–602, go on with offset 602:"), "{far}");
+    fs::write(many.root().join("d9/zzzz.txt"), "one tulip").unwrap();
+    insta::assert_snapshot!(grep_in(&many, json!({ "pattern": "tulip", "head_limit": 1 })), @"
+    1 file with matches:
+
+    d9/zzzz.txt
+    ");
+}
+
+#[test]
+fn pages_of_a_first_look_are_those_of_a_whole_search() {
+    let many = many();
+    let pages = |limit: u64| -> Vec<String> {
+        let page =
+            |offset| grep_in(&many, json!({ "pattern": "rose", "head_limit": limit, "offset": offset }));
+        let paths = (0..1_200)
+            .step_by(limit as usize)
+            .flat_map(|offset| page(offset).lines().skip(2).map(str::to_owned).collect::<Vec<_>>());
+        paths.collect()
+    };
+    assert_eq!(pages(150), pages(1_200));
+}
+
 #[test]
 fn no_match_is_an_answer() {
     insta::assert_snapshot!(grep(json!({ "pattern": "daisies" })), @"No matches in 3 files.");

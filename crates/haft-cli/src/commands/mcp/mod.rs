@@ -165,8 +165,7 @@ async fn serve(setup: &Setup, args: &Args, options: DoorOptions) -> anyhow::Resu
 async fn ticking() {
     loop {
         tokio::time::sleep(TICK).await;
-        // Where it is not to be had, more is mapped, and nothing else is wrong.
-        let _ = tokio::task::spawn_blocking(haft_shell::let_go_of_code).await;
+        let _ = tokio::task::spawn_blocking(watch::has_started).await;
     }
 }
 

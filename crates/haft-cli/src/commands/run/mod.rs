@@ -72,6 +72,7 @@ pub(crate) fn run(mut options: Options, args: Args) -> anyhow::Result<Exit> {
     let which = Which::name(&mut options, args.resume.as_deref())?;
     let mut setup = Setup::new(options)?;
     let choice = conversation::choose(&mut setup, &args.model)?;
+    watch::has_started();
     let runtime = watch::runtime()?;
     let exit = runtime.block_on(setup.servers.around(work(&setup, &args, &choice, (task, output, which))));
     // A thread may still wait for a name to be looked up; nobody waits for the thread.
@@ -119,6 +120,7 @@ async fn work(
     greeting.into_iter().for_each(|words| agent.mention(words));
 
     let mut teller = Teller::new(setup, &session, output);
+    watch::has_started();
     if is_resumed {
         setup.talk.detail(|| format!("going on with {} messages", agent.history().messages().len()));
     }

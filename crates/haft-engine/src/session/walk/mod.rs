@@ -64,7 +64,8 @@ pub(super) fn walk(grounds: &Grounds<'_>, visitors: &mut [&mut dyn Visitor]) -> 
         Err(err) if err.kind() == io::ErrorKind::NotADirectory => return alone(grounds.root, visitors),
         opened => opened?,
     };
-    let Some((mine, others)) = visitors.split_first_mut() else { return Ok(Walked::default()) };
+    let crew = if grounds.walk.in_order { visitors.len().min(1) } else { visitors.len() };
+    let Some((mine, others)) = visitors[..crew].split_first_mut() else { return Ok(Walked::default()) };
     let compiled = Compiled::default();
     let ignores = if grounds.walk.ignored { None } else { Ignores::above(grounds.root, &compiled) };
     let globally = Globally::find(grounds.at_home && !grounds.walk.ignored);
@@ -148,18 +149,37 @@ struct Worker<'a> {
 impl Worker<'_> {
     fn run(&mut self, mut task: Task) -> Result<(), Errno> {
         let directory = self.open(&task)?;
-        if let Some(part) = task.part.take() {
-            self.visit_all(&directory, &task, &part);
-            return Ok(());
+        if let Some((names, from)) = task.part.take() {
+            return self.visit_part(&directory, &task, &names, from);
         }
         // Taken out while it is read from, and put back to be used again.
         let mut names = std::mem::take(&mut self.names);
         let read = self.read(&directory, &mut names, &mut task);
+        if self.crew.grounds.walk.in_order {
+            read?;
+            names.sort();
+            return self.visit_part(&directory, &task, &Arc::new(names), 0);
+        }
         if read.is_ok() {
-            self.visit_all(&directory, &task, &names);
+            self.visit_all(&directory, &task, &names, 0);
         }
         self.names = names;
         read
+    }
+
+    /// Names that others may hold, too. In the order of the tree what lies below a directory comes next, and the names after it
+    /// later.
+    fn visit_part(
+        &mut self,
+        directory: &File,
+        task: &Task,
+        names: &Arc<Names>,
+        from: usize,
+    ) -> Result<(), Errno> {
+        if let Some((at, below)) = self.visit_all(directory, task, names, from) {
+            self.crew.queue.push([task.part(names.clone(), at + 1), below]);
+        }
+        Ok(())
     }
 
     /// From the root of the walk on, so that a directory that was moved away in between is not followed.
@@ -176,19 +196,27 @@ impl Worker<'_> {
             let ignores = Ignores::of(directory, names, stem, above, &self.crew.compiled);
             task.ignores = ignores.map(Arc::new).or_else(|| task.ignores.take());
         }
-        if names.len() > PART {
-            self.crew.queue.push(names.split(PART).map(|part| task.part(part)));
+        if names.len() > PART && !self.crew.grounds.walk.in_order {
+            self.crew.queue.push(names.split(PART).map(|part| task.part(Arc::new(part), 0)));
         }
         Ok(())
     }
 
-    fn visit_all(&mut self, directory: &File, task: &Task, names: &Names) {
+    /// Shows what has these names, from one on. In the order of the tree it stops at the first directory that is to be entered, and
+    /// gives its place and it.
+    fn visit_all(
+        &mut self,
+        directory: &File,
+        task: &Task,
+        names: &Names,
+        from: usize,
+    ) -> Option<(usize, Task)> {
         self.path.clear();
         self.path.extend_from_slice(&task.path);
         self.path.push(b'/');
         let stem = self.path.len();
-        let (mut below, mut left_out) = (Vec::new(), 0);
-        for (at, (name, kind)) in names.iter().enumerate() {
+        let (mut below, mut left_out, mut next) = (Vec::new(), 0, None);
+        for (at, (name, kind)) in names.iter().enumerate().skip(from) {
             if is_never_shown(name.bytes()) {
                 continue;
             }
@@ -209,22 +237,32 @@ impl Worker<'_> {
                 continue;
             }
             match self.visitor.visit(&here) {
-                Flow::Stop => return self.crew.queue.stop(),
+                Flow::Stop => {
+                    self.crew.queue.stop();
+                    return None;
+                }
                 Flow::On if here.kind == Kind::Directory && self.goes_below(task) => {
-                    below.push(task.below(&self.path));
+                    let directory = task.below(&self.path);
+                    if self.crew.grounds.walk.in_order {
+                        next = Some((at, directory));
+                        break;
+                    }
+                    below.push(directory);
                 }
                 Flow::On | Flow::Past => {}
             }
             if at % BREATH == BREATH - 1
                 && (self.crew.grounds.token.is_cancelled() || self.crew.queue.is_over())
             {
-                return self.crew.queue.stop();
+                self.crew.queue.stop();
+                return None;
             }
         }
         self.crew.queue.push(below);
         if left_out > 0 {
             self.crew.left_out.fetch_add(left_out, Ordering::Relaxed);
         }
+        next
     }
 
     fn goes_below(&self, task: &Task) -> bool {

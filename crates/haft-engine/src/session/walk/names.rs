@@ -11,7 +11,7 @@ use rustix::{
 /// As much as the kernel tells at once.
 const BLOCK: usize = 32 * 1024;
 
-/// Names in the order in which the directory has them.
+/// Names in the order in which the directory has them, or sorted.
 #[derive(Default)]
 pub(super) struct Names {
     /// One behind the other, each with its zero byte.
@@ -46,6 +46,13 @@ impl Names {
             }
         }
         Ok(())
+    }
+
+    /// By their bytes: what a directory's own name begins comes after what is in it.
+    pub(super) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.entries
+            .sort_unstable_by(|one, other| bytes[one.start..one.end].cmp(&bytes[other.start..other.end]));
     }
 
     pub(super) fn len(&self) -> usize {

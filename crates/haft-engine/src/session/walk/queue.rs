@@ -21,8 +21,8 @@ pub(super) struct Task {
     pub(super) depth: usize,
     /// What the directories above it, and it itself once it is read, say about what is in it.
     pub(super) ignores: Option<Arc<Ignores>>,
-    /// Some of its names, if they are known already.
-    pub(super) part: Option<Names>,
+    /// Some of its names, if they are known already, from one on.
+    pub(super) part: Option<(Arc<Names>, usize)>,
 }
 
 impl Task {
@@ -35,8 +35,8 @@ impl Task {
         Task { path: path.to_owned(), depth: self.depth + 1, ignores: self.ignores.clone(), part: None }
     }
 
-    pub(super) fn part(&self, names: Names) -> Task {
-        Task { path: self.path.clone(), part: Some(names), ignores: self.ignores.clone(), ..*self }
+    pub(super) fn part(&self, names: Arc<Names>, from: usize) -> Task {
+        Task { path: self.path.clone(), part: Some((names, from)), ignores: self.ignores.clone(), ..*self }
     }
 }
 

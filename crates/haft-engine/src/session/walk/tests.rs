@@ -68,7 +68,7 @@ fn found(grounds: &Grounds<'_>) -> String {
     names.join(" ")
 }
 
-const ALL: Walk = Walk { hidden: true, ignored: true, depth: None };
+const ALL: Walk = Walk { hidden: true, ignored: true, depth: None, in_order: false };
 
 #[test]
 fn everything_below_is_found_once() {
@@ -77,6 +77,26 @@ fn everything_below_is_found_once() {
     assert_eq!(tree.walk_below("b", Walk::default()), "c d/ d/e");
     assert_eq!(tree.walk(Walk { depth: Some(1), ..ALL }), "a b/");
     assert_eq!(tree.walk(Walk { depth: Some(2), ..ALL }), "a b/ b/c b/d/");
+}
+
+#[test]
+fn in_order_all_that_lies_below_a_directory_comes_right_after_it() {
+    let tree = Tree::new(&["b/z", "a.b", "a/c/d", "a/c.d", "a/b", "c", "a/c/a"]);
+    let (walk, token) = (Walk { in_order: true, ..Walk::default() }, CancellationToken::new());
+    let mut crew = [Notes::default(), Notes::default()];
+    let mut visitors: Vec<&mut dyn Visitor> =
+        crew.iter_mut().map(|notes| notes as &mut dyn Visitor).collect();
+    super::walk(&tree.grounds(&walk, &token), &mut visitors).unwrap();
+    assert_eq!(crew[0].0.join(" "), "a/ a/b a/c/ a/c/a a/c/d a/c.d a.b b/ b/z c");
+    assert!(crew[1].0.is_empty());
+}
+
+#[test]
+fn in_order_everything_is_found_that_is_found_without() {
+    let mut names: Vec<String> = (0..700).map(|number| format!("wide/{number:04}")).collect();
+    names.extend((0..300).map(|number| format!("wide/{number:04}-deep/{}/file", number % 7)));
+    let tree = Tree::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(tree.walk(Walk { in_order: true, ..ALL }), tree.walk(ALL));
 }
 
 #[test]

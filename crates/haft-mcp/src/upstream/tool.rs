@@ -40,6 +40,8 @@ pub(super) struct McpTool {
     promise: OnceLock<Option<Checker>>,
     /// Whether the server itself says that it may do harm.
     is_dangerous: bool,
+    /// Whether it can only be called as a task.
+    wants_task: bool,
 }
 
 impl McpTool {
@@ -55,6 +57,8 @@ impl McpTool {
             output: schema("outputSchema").map(Schema::from_value),
             promise: OnceLock::new(),
             is_dangerous: claims("destructiveHint") || claims("openWorldHint"),
+            wants_task: definition.get("execution").and_then(|how| how.get("taskSupport"))
+                == Some(&"required".into()),
             upstream: upstream.clone(),
         }
     }
@@ -67,6 +71,7 @@ impl McpTool {
 
     async fn call(&self, arguments: Value, cx: &Cx) -> Result<Reply, Fault> {
         let errand = Errand::of_call(&self.upstream, cx, self.spec.is_idempotent());
+        let errand = errand.wanting_task(self.wants_task);
         let params = Map::from_iter([
             ("name".to_owned(), self.spec.name().into()),
             ("arguments".to_owned(), arguments),

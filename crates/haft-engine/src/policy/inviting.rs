@@ -103,7 +103,7 @@ mod tests {
         let long = format!("https://example.com/{}", "x".repeat(1000));
         let words =
             words(&Invitation { who: "s", message: &"m".repeat(5000), url: &long, host: "example.com" });
-        assert_eq!(words.matches('x').count(), 1000 + 2, "two more are in the host");
+        assert!(words.replace('\n', "").contains(&long), "{words}");
         assert!(words.lines().all(|line| line.chars().count() < 700));
     }
 

@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
@@ -161,7 +161,7 @@ fn within(stage: &Stage) -> Result<(), Trouble> {
 }
 
 /// The same program, with a line in a file for each start.
-fn counted(program: &PathBuf, starts: &PathBuf) -> Result<PathBuf, Trouble> {
+fn counted(program: &Path, starts: &Path) -> Result<PathBuf, Trouble> {
     let file = program.with_file_name("counted");
     let text = format!("#!/bin/sh\necho start >> '{}'\n'{}'\n", path(starts), path(program));
     fs::write(&file, text)?;

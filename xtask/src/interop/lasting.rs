@@ -23,12 +23,13 @@ use super::{
 };
 use crate::{kit::PYTHON, scripted::ScriptedModel, serving::free_port};
 
-pub(super) const CASES: [Case; 8] = [
+pub(super) const CASES: [Case; 9] = [
     Case { name: "server-everything, a prompt of it", run: prompt },
     Case { name: "server-everything, a task by stdio", run: task_by_stdio },
     Case { name: "server-everything, a task that asks, by HTTP", run: task_by_http },
     Case { name: "server-everything, a page that nobody visits", run: page },
     Case { name: "server-everything asks a client of haft back", run: forwarding },
+    Case { name: "server-filesystem has more than a client is given", run: large },
     Case { name: "server-everything asks the model of a run", run: sampling },
     Case { name: "server-everything forgets a session", run: forgets },
     Case { name: "server-everything behind haft within haft", run: within },
@@ -91,6 +92,21 @@ fn forwarding(stage: &Stage) -> Result<(), Trouble> {
         }
     }
     Ok(())
+}
+
+/// A client that wants what a tool promises gets it, cut, and the whole as a resource.
+fn large(stage: &Stage) -> Result<(), Trouble> {
+    let workspace = path(&stage.workspace());
+    stage.serves(&[("s", stage.node_server("@modelcontextprotocol/server-filesystem", &[&workspace])?)])?;
+    let file = stage.workspace().join("large.txt");
+    fs::write(&file, "a line of many\n".repeat(100_000))?;
+    stage.kit.script("@modelcontextprotocol/sdk", "package.json").map_err(Trouble::Skipped)?;
+    let script = stage.script("large_v1.mjs", include_str!("peers/large_v1.mjs"))?;
+    let launcher = launcher(stage, &["--allow", "mcp__s", "mcp"])?;
+    let words = [path(&launcher), path(&file)];
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = stage.kit.node_command(&script, &words).map_err(Trouble::Skipped)?;
+    stage.says(command.current_dir(stage.workspace()), "(cut: it has 1500000 bytes in all) 20")
 }
 
 /// The model of `haft run` answers the server, and somebody at a terminal permits it.

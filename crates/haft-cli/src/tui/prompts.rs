@@ -3,7 +3,7 @@
 use haft_engine::Session;
 use serde_json::{Map, Value};
 
-use crate::{commands::prompt, servers::Servers, setup::Setup};
+use crate::{commands::prompt, draw::plain_line, servers::Servers, setup::Setup};
 
 /// What such a command begins with.
 pub(super) const PREFIX: &str = "mcp__";
@@ -80,7 +80,7 @@ impl Prompt {
         let first = description.lines().next().map(str::to_owned).filter(|line| !line.is_empty());
         Prompt {
             command: typed(&format!("{PREFIX}{server}__{name}")),
-            about: wanted.chain(first).collect::<Vec<_>>().join(" "),
+            about: plain_line(wanted.chain(first).collect::<Vec<_>>().join(" ")),
             server: server.to_owned(),
             name,
             arguments,
@@ -163,7 +163,7 @@ impl Argument {
 
 /// A name as one word.
 fn typed(name: &str) -> String {
-    name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+    plain_line(name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect())
 }
 
 #[cfg(test)]
@@ -193,6 +193,10 @@ mod tests {
         assert_eq!(prompt.command, "mcp__github__pull_review");
         assert_eq!(prompt.about, "number=… [tone=…] Reviews it.");
         assert_eq!(Prompt::new("s", &Map::new()).command, "mcp__s__");
+        let odd = json!({ "name": "a\u{1b}[2J b\u{202e}", "description": "x\u{1b}]0;y\u{7}" });
+        let odd = Prompt::new("s", odd.as_object().expect("an object"));
+        assert_eq!(odd.command, "mcp__s__a_[2J_b\\u{202e}");
+        assert_eq!(odd.about, "x\\u{1b}]0;y\\u{7}", "nothing of it is a command to the terminal");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) const CASES: [Case; 9] = [
     Case { name: "server-everything, a task that asks, by HTTP", run: task_by_http },
     Case { name: "server-everything, a page that nobody visits", run: page },
     Case { name: "server-everything asks a client of haft back", run: forwarding },
-    Case { name: "server-filesystem has more than a client is given", run: large },
+    Case { name: "server-filesystem gives more than fits", run: large },
     Case { name: "server-everything asks the model of a run", run: sampling },
     Case { name: "server-everything forgets a session", run: forgets },
     Case { name: "server-everything behind haft within haft", run: within },

@@ -11,7 +11,7 @@ use haft_tool::{BoxFuture, View};
 use tokio::sync::{Mutex, watch};
 
 use crate::{
-    choose,
+    browser, choose,
     cli::Options,
     draw::{self, plain, plain_line},
     form,
@@ -64,6 +64,10 @@ impl Asker for Terminal {
             let _turn = self.turn.lock().await;
             form::fill(inquiry).await.unwrap_or(Given::NobodyThere)
         })
+    }
+
+    fn open(&self, url: &str) -> bool {
+        browser::open(url)
     }
 
     fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {

@@ -30,6 +30,7 @@ mod conversation; // one with a model: new, or going on
 mod ask; //       the person at the terminal: what is shown, what an answer is
 mod choose; //    what the model would have that person decide
 mod form; //      what a server wants to know of that person
+mod browser; //   and what they visit
 mod tty; //       that terminal
 mod keep; //      rules that a person always wants
 mod watch; //     running calls, watched, until they end or Ctrl-C

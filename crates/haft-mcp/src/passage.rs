@@ -10,7 +10,7 @@ use haft_tool::CallId;
 use serde_json::{Map, Value};
 
 use crate::{
-    client::{Desk, Era, Refused, knows_tasks},
+    client::{Desk, Era, Refused, knows_tasks, shows_addresses},
     upstream::Principal,
 };
 
@@ -116,6 +116,11 @@ impl Passage {
     /// Whether the caller follows tasks itself: a server's task then goes through as it is.
     pub fn keeps_tasks(&self) -> bool {
         self.era() == Some(Era::Modern) && knows_tasks(&self.desk().capabilities())
+    }
+
+    /// Whether the caller shows addresses itself, and knows the refusal that wants one visited first: it goes through as it is.
+    pub fn keeps_visits(&self) -> bool {
+        self.era() == Some(Era::Legacy) && shows_addresses(&self.desk().capabilities())
     }
 
     /// What of the caller's `_meta` is for the server: to be put into the `_meta` of the request.

@@ -31,7 +31,7 @@ enum Client {
 }
 
 fn on_stdio(stage: &Stage, client: Client) -> Result<(), Trouble> {
-    let launcher = launcher(stage)?;
+    let launcher = launcher(stage, &["mcp"])?;
     let mut command = client.command(stage)?;
     match client {
         Client::Inspector => command.arg(&launcher).args(TOOL_OF_INSPECTOR),
@@ -101,9 +101,12 @@ impl Client {
     }
 }
 
-/// `haft mcp` as one word: clients start servers in ways and environments of their own.
-fn launcher(stage: &Stage) -> Result<PathBuf, Trouble> {
-    let command = stage.haft(&["mcp"]);
+/// How deep haft is within haft, handed on if it is.
+const DEPTH: &str = "${HAFT_MCP_WITHIN:+HAFT_MCP_WITHIN=$HAFT_MCP_WITHIN}";
+
+/// `haft mcp`, with whatever stands around it, as one word: clients start servers in ways and environments of their own.
+pub(super) fn launcher(stage: &Stage, words: &[&str]) -> Result<PathBuf, Trouble> {
+    let command = stage.haft(words);
     let quote = |text: &std::ffi::OsStr| format!("'{}'", text.to_string_lossy().replace('\'', r"'\''"));
     let variables: Vec<String> = command
         .get_envs()
@@ -112,8 +115,11 @@ fn launcher(stage: &Stage) -> Result<PathBuf, Trouble> {
     let words: Vec<String> =
         std::iter::once(command.get_program()).chain(command.get_args()).map(quote).collect();
     let workspace = path(&stage.workspace());
-    let text =
-        format!("#!/bin/sh\ncd '{workspace}' && exec env -i {} {}\n", variables.join(" "), words.join(" "));
+    let text = format!(
+        "#!/bin/sh\ncd '{workspace}' && exec env -i {DEPTH} {} {}\n",
+        variables.join(" "),
+        words.join(" ")
+    );
     let file = stage.workspace().with_file_name("haft-mcp");
     std::fs::write(&file, text)?;
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;

@@ -5,6 +5,7 @@
 
 mod servers; // haft as the client of others
 mod clients; // haft as the server of others
+mod lasting; // haft in between, for longer than a call
 mod stage; //   where a case takes place
 
 use std::{process::ExitCode, time::Instant};
@@ -50,7 +51,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let haft = Haft::build(Profile::Debug, home.path())?;
     let is_meant = |case: &&Case| words.is_empty() || words.iter().any(|word| case.name.contains(word));
     let mut is_good = true;
-    for case in servers::CASES.iter().chain(&clients::CASES).filter(is_meant) {
+    for case in servers::CASES.iter().chain(&clients::CASES).chain(&lasting::CASES).filter(is_meant) {
         let stage = Stage::new(&haft, Kit::find()?)?;
         let start = Instant::now();
         let outcome = (case.run)(&stage);

@@ -24,7 +24,7 @@ pub(super) const CASES: [Case; 8] = [
     Case { name: "a Python server by WebSocket", run: web_socket },
 ];
 
-const EVERYTHING: &str = "@modelcontextprotocol/server-everything";
+pub(super) const EVERYTHING: &str = "@modelcontextprotocol/server-everything";
 
 fn everything_by_stdio(stage: &Stage) -> Result<(), Trouble> {
     let server = stage.node_server(EVERYTHING, &["stdio"])?;
@@ -51,10 +51,18 @@ fn everything_by_sse(stage: &Stage) -> Result<(), Trouble> {
     )
 }
 
-fn everything_at(stage: &Stage, transport: &str, last: &str) -> Result<Serving, Trouble> {
+pub(super) fn everything_at(stage: &Stage, transport: &str, last: &str) -> Result<Serving, Trouble> {
+    everything_on(stage, transport, last, free_port()?)
+}
+
+pub(super) fn everything_on(
+    stage: &Stage,
+    transport: &str,
+    last: &str,
+    port: u16,
+) -> Result<Serving, Trouble> {
     let script = stage.kit.script(EVERYTHING, "dist/index.js").map_err(Trouble::Skipped)?;
     let mut command = stage.kit.node_command(&script, &[transport]).map_err(Trouble::Skipped)?;
-    let port = free_port()?;
     let address = format!("http://127.0.0.1:{port}/{last}");
     Ok(Serving::start_at(command.env("PORT", port.to_string()), port, address)?)
 }

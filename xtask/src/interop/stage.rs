@@ -17,7 +17,7 @@ use super::Trouble;
 use crate::{haft::Haft, kit::Kit};
 
 /// A Python server on a busy machine needs a quarter of a minute to say its name.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub(super) const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(super) struct Stage {
     haft: Haft,
@@ -54,10 +54,30 @@ impl Stage {
         input: &Value,
         expected: &str,
     ) -> Result<(), Trouble> {
-        let servers = json!({ "mcpServers": { "s": server } });
-        fs::write(self.workspace().join(".mcp.json"), servers.to_string())?;
+        self.serves(&[("s", server)])?;
         let (tool, input) = (format!("mcp__s__{tool}"), input.to_string());
         self.says(&mut self.haft(&["--allow", "mcp__s", "call", &tool, &input]), expected)
+    }
+
+    /// Has these servers written in `.mcp.json`, and no others.
+    pub(super) fn serves(&self, servers: &[(&str, Value)]) -> Result<(), Trouble> {
+        let servers: serde_json::Map<String, Value> =
+            servers.iter().map(|(name, server)| ((*name).to_owned(), server.clone())).collect();
+        fs::write(self.workspace().join(".mcp.json"), json!({ "mcpServers": servers }).to_string())?;
+        Ok(())
+    }
+
+    /// Has a server in the user's own settings, which let it ask for a model.
+    pub(super) fn user_serves(&self, name: &str, server: &Value) -> Result<(), Trouble> {
+        let settings = self.place.path().join("home/.config/haft");
+        fs::create_dir_all(&settings)?;
+        // JSON's texts and lists of texts are TOML's as well.
+        let text = format!(
+            "[mcp.servers.{name}]\ncommand = {}\nargs = {}\nsampling = true\n",
+            server["command"], server["args"]
+        );
+        fs::write(settings.join("haft.toml"), text)?;
+        Ok(())
     }
 
     /// Runs it and looks for a text in what it prints.

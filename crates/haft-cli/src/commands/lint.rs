@@ -109,6 +109,7 @@ fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> an
     let brought = trust::look(&place.workspace);
     match &brought.standing {
         Standing::Unsure(why) => findings.push(Finding::error("trust", why)),
+        _ if options.trust => {}
         _ => findings.extend(brought.warning().map(|words| Finding::advice("trust", words))),
     }
     let listed = brought.servers().unwrap_or_else(|err| {

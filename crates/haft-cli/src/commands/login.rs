@@ -1,14 +1,14 @@
 //! `haft login` and `haft logout`: tokens for servers that want to know who asks.
 
-use std::{env, path::Path, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use haft_mcp::auth::{Authorizer, Loopback};
-use haft_shell::run::Launch;
 use serde_json::json;
 
 use crate::{
     ask::may_ask,
+    browser,
     cli::Options,
     draw::plain_line,
     exit::Exit,
@@ -71,30 +71,8 @@ async fn visit(authorizer: Authorizer, port: u16, opens: bool, scopes: &[String]
 /// To stderr: stdout is for the outcome.
 fn show(address: &str, opens: bool) {
     out::complain(&format!("Open this address to log in:\n  {}", plain_line(address.to_owned())));
-    if opens && !open(address) {
+    if opens && !browser::open(address) {
         out::complain("(no browser could be opened here)");
-    }
-}
-
-/// Programs that show an address in the browser that the user likes.
-const OPENERS: [&str; 3] = ["/usr/bin/xdg-open", "/usr/local/bin/xdg-open", "/usr/bin/open"];
-
-/// The address is an argument and never part of a command line, and it was looked at before: it is http or https.
-fn open(address: &str) -> bool {
-    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
-    let Some(program) = OPENERS.iter().find(|path| has_screen && Path::new(path).exists()) else {
-        return false;
-    };
-    let mut launch = Launch::new(program, "/");
-    launch.args = vec![address.into()];
-    launch.env = env::vars_os().collect();
-    match launch.start() {
-        Ok(browser) => {
-            // What is dropped is ended; but a browser is the user's, who may have more to do with it.
-            std::mem::forget(browser);
-            true
-        }
-        Err(_) => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use haft_engine::{Call, policy::Verdict};
+use haft_engine::{Call, Session, policy::Verdict};
 use haft_mcp::upstream::Upstream;
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,10 @@ pub(crate) fn run(setup: &Setup, args: &Args) -> anyhow::Result<Exit> {
     let mut out = Out::stdout();
     match (&args.server, &args.name) {
         (Some(server), Some(name)) => {
-            let answer = get(setup, upstream(setup, server)?, name, arguments(&args.arguments)?)?;
+            let (upstream, given) = (upstream(setup, server)?, arguments(&args.arguments)?);
+            let session = setup::begin(&setup.idle_engine()?, setup.resumed_options()?)?;
+            let asked = setup.servers.around(get(&session, upstream, name, given));
+            let answer = watch::runtime()?.block_on(asked).map_err(|why| anyhow!(why))?;
             if setup.options.json { out.json(&answer)? } else { out.lines(&plain(words(&answer)))? }
         }
         (Some(server), None) => list(setup, &[upstream(setup, server)?.clone()], &mut out)?,
@@ -103,23 +106,21 @@ fn line(server: &str, prompt: &Map<String, Value>) -> String {
     }
 }
 
-fn get(
-    setup: &Setup,
-    upstream: &Arc<Upstream>,
+/// A prompt as its server gives it, without secrets; or why it is not shown.
+pub(crate) async fn get(
+    session: &Session,
+    upstream: &Upstream,
     name: &str,
     given: Map<String, Value>,
-) -> anyhow::Result<Value> {
-    let session = setup::begin(&setup.idle_engine()?, setup.resumed_options()?)?;
+) -> Result<Value, String> {
     let server = &upstream.server().name;
     // What holds for its resources holds for its prompts, as at the door.
     let like = Call::new("prompt", "ReadMcpResource", json!({ "server": server, "uri": "prompt" }));
-    let answer = watch::runtime()?.block_on(setup.servers.around(async {
-        match session.explain(like).await {
-            Ok(explained) if explained.decision.verdict == Verdict::Deny => Err(explained.decision.reason()),
-            _ => upstream.prompt(name, given).await.map_err(|fault| fault.message().to_owned()),
-        }
-    }));
-    let mut answer = answer.map_err(|why| anyhow!(why))?;
+    let answer = match session.explain(like).await {
+        Ok(explained) if explained.decision.verdict == Verdict::Deny => Err(explained.decision.reason()),
+        _ => upstream.prompt(name, given).await.map_err(|fault| fault.message().to_owned()),
+    };
+    let mut answer = answer?;
     if let Some(redactor) = session.redactor() {
         redactor.redact_json(&mut answer);
     }
@@ -127,7 +128,7 @@ fn get(
 }
 
 /// What the messages say. One of a model is marked as such: mostly there is one, of the user.
-fn words(answer: &Value) -> String {
+pub(crate) fn words(answer: &Value) -> String {
     let messages = answer.get("messages").and_then(Value::as_array).into_iter().flatten();
     let message = |message: &Value| {
         let said = said(message.get("content").unwrap_or(&Value::Null));

@@ -380,6 +380,7 @@ impl<'a> Ui<'a> {
         self.screen.status.used = (usage.input, usage.output);
         self.screen.status.cost = self.setup.model().price.of(usage);
         self.screen.status.mode = self.session.mode().name().to_owned();
+        self.screen.prompts = super::prompts::all(&self.setup.servers);
         let tasks = self.session.tasks().into_iter().filter(|task| task.state == TaskState::Running);
         self.screen.tasks = tasks.map(|task| (task.id, task.description)).collect();
     }
@@ -509,6 +510,11 @@ impl<'a> Ui<'a> {
     /// Says something to the model and follows it to the end. `false` if the person left.
     pub(super) async fn send(&mut self, agent: &mut Agent, text: String) -> bool {
         self.remember(&text);
+        self.say_to(agent, text).await
+    }
+
+    /// The same with words that nobody typed.
+    pub(super) async fn say_to(&mut self, agent: &mut Agent, text: String) -> bool {
         self.happened(Happened::Said(text.clone()));
         self.screen.running = Some(Running { since: self.now(), stops: 0 });
         let (mut on, mut events) = told();

@@ -10,7 +10,7 @@ use tokio::sync::{
 };
 
 use super::dialog::{Asked, Choice, Inquired, Undecided};
-use crate::{ask, form};
+use crate::{ask, browser, form};
 
 /// Something for the screen.
 #[derive(Debug)]
@@ -95,6 +95,10 @@ impl Asker for Desk {
             let _open = open;
             given.await.unwrap_or(Given::NobodyThere)
         })
+    }
+
+    fn open(&self, url: &str) -> bool {
+        browser::open(url)
     }
 
     fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {

@@ -14,6 +14,7 @@ use haft_tool::{Block, TaskState, View};
 
 use super::{
     app::{Served, Ui, told},
+    prompts,
     screen::Running,
     slash::{LIST, Slash},
     transcript::Tone,
@@ -197,6 +198,17 @@ impl Ui<'_> {
                 let served = self.aside(export(&session, agent, name)).await;
                 self.served(served, Ui::say)
             }
+            Slash::Prompt { command, rest } => {
+                let session = self.session.clone();
+                match self.aside(prompts::text(self.setup, &session, &command, &rest)).await {
+                    Served::Left => false,
+                    Served::Done(Ok(text)) => self.say_to(agent, text).await,
+                    Served::Done(Err(wrong)) => {
+                        self.note(Tone::Warning, wrong);
+                        true
+                    }
+                }
+            }
             Slash::Model(name) => {
                 let said = set_model(self.setup, agent, &self.models, name);
                 self.look_at(agent);
@@ -281,6 +293,7 @@ fn help() -> View {
     };
     View::List(vec![
         View::Fields(LIST.iter().map(command).collect()),
+        pairs(&[("/mcp__SERVER__PROMPT …", "a prompt of a server, as your message; Tab lists them")]),
         View::text(" "),
         pairs(&[
             ("Enter", "sends; Alt-Enter, Ctrl-J or \\ before Enter begins a new line"),

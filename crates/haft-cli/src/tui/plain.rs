@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{
     app::{end_words, told},
     doing::{self, Models, Said},
+    prompts,
     slash::{self, Slash},
 };
 use crate::{
@@ -150,6 +151,12 @@ impl Lines<'_> {
                     Said::View(View::text(explain::words(self.setup, self.session, &tool, &input).await))
                 }
                 Slash::Export(name) => doing::export(self.session, agent, name).await,
+                Slash::Prompt { command, rest } => {
+                    match prompts::text(self.setup, self.session, &command, &rest).await {
+                        Ok(text) => return self.turn(agent, text, signals).await,
+                        Err(wrong) => Said::Hint(wrong),
+                    }
+                }
                 Slash::Model(name) => doing::set_model(self.setup, agent, self.models, name),
                 Slash::Compact => self.compact(agent, signals).await,
                 Slash::Undo => match self.undo(agent).await {

@@ -11,6 +11,7 @@ use super::{
     dialog::{Dialog, Pressed},
     editor::Editor,
     history::History,
+    prompts::Prompt,
     slash,
     transcript::{Happened, Transcript},
 };
@@ -78,6 +79,8 @@ pub(super) struct Screen {
     pub(super) dialogs: VecDeque<Dialog>,
     pub(super) status: Status,
     pub(super) todos: Vec<Todo>,
+    /// Prompts of servers, which can be typed after a slash.
+    pub(super) prompts: Vec<Prompt>,
     /// What goes on in the background: an id and a line each.
     pub(super) tasks: Vec<(String, String)>,
     pub(super) running: Option<Running>,
@@ -342,7 +345,7 @@ impl Screen {
 
     /// Completes as far as all candidates go.
     fn complete(&mut self) {
-        let candidates = slash::candidates(self.editor.text());
+        let candidates = self.candidates();
         let Some((first, _)) = candidates.first() else { return };
         let is_common =
             |len: &usize| candidates.iter().all(|(word, _)| word.get(..*len) == first.get(..*len));
@@ -353,8 +356,16 @@ impl Screen {
     }
 
     /// What can be typed instead, while a command is typed.
-    pub(super) fn candidates(&self) -> Vec<(String, &'static str)> {
-        if self.editor.text().contains('\n') { Vec::new() } else { slash::candidates(self.editor.text()) }
+    pub(super) fn candidates(&self) -> Vec<(String, &str)> {
+        let text = self.editor.text();
+        if text.contains('\n') {
+            return Vec::new();
+        }
+        let is_begun =
+            |prompt: &&Prompt| text.strip_prefix('/').is_some_and(|typed| prompt.command.starts_with(typed));
+        let prompts = self.prompts.iter().filter(is_begun);
+        let prompts = prompts.map(|prompt| (format!("/{} ", prompt.command), prompt.about.as_str()));
+        slash::candidates(text).into_iter().chain(prompts).collect()
     }
 
     /// For how long the turn has run.

@@ -2,6 +2,8 @@
 
 use haft_engine::policy::Mode;
 
+use super::prompts;
+
 /// Something to do that is no message to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Slash {
@@ -19,6 +21,11 @@ pub(super) enum Slash {
         input: String,
     },
     Export(Option<String>),
+    /// A server's prompt, and what was typed after it.
+    Prompt {
+        command: String,
+        rest: String,
+    },
     Quit,
 }
 
@@ -51,7 +58,8 @@ pub(super) const LIST: [Listed; 11] = [
 /// Whether a line is a command. `//` and paths are messages.
 pub(super) fn is_slash(line: &str) -> bool {
     let word = line.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
-    word.is_some_and(|word| word == "?" || word.chars().all(|c| c.is_ascii_alphabetic() || c == '-'))
+    let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
+    word.is_some_and(|word| word == "?" || is_plain(word) || word.starts_with(prompts::PREFIX))
 }
 
 /// What a line asks for, or what is wrong with it.
@@ -72,6 +80,9 @@ pub(super) fn parse(line: &str) -> Result<Slash, String> {
         "explain" => return explain(rest),
         "export" => return Ok(Slash::Export(word)),
         "quit" | "exit" => Slash::Quit,
+        _ if name.starts_with(prompts::PREFIX) => {
+            return Ok(Slash::Prompt { command: name.to_owned(), rest: rest.to_owned() });
+        }
         _ => return Err(unknown(name)),
     };
     match (&slash, word) {
@@ -136,6 +147,7 @@ mod tests {
         check("/mode", Ok(Slash::Mode(None)));
         check("/model some model", Ok(Slash::Model(Some("some model".into()))));
         check("/exit", Ok(Slash::Quit));
+        check("/mcp__s__p.1 a b", Ok(Slash::Prompt { command: "mcp__s__p.1".into(), rest: "a b".into() }));
         check("/explain Stat", Ok(Slash::Explain { tool: "Stat".into(), input: "{}".into() }));
         check(
             "/explain Read {\"file_path\": \"a b\"}",
@@ -158,7 +170,7 @@ mod tests {
 
     #[test]
     fn paths_and_comments_are_messages() {
-        assert!(is_slash("/help") && is_slash("/mode plan") && is_slash("/?"));
+        assert!(is_slash("/mcp__s__p/1 x") && is_slash("/help") && is_slash("/mode plan") && is_slash("/?"));
         assert!(
             !is_slash("/etc/hosts has what?")
                 && !is_slash("// why")

@@ -41,6 +41,8 @@ mod collector; // a collector that keeps what it is sent
 mod telemetry; // spans, metrics, logs
 mod streams; //   the streams that they speak on
 mod demo; //      the show
+mod sampling; //  a server that asks the model of a run
 mod sandbox; //   commands, confined
+mod visits; //    a server that wants a page visited
 mod docs; //      what the documents show
 mod far; //       many processes, one session

@@ -25,11 +25,11 @@ while IFS= read -r line; do
 done
 "#;
 
-const LIST: &str = r#"{"mcpServers":{"notes":{"command":"/bin/bash","args":["srv.sh"]}}}"#;
+pub(crate) const LIST: &str = r#"{"mcpServers":{"notes":{"command":"/bin/bash","args":["srv.sh"]}}}"#;
 const ADD: [&str; 3] = ["call", "mcp__notes__add", r#"{"note":"buy milk"}"#];
 
 /// A workspace that brings the server, trusted.
-fn place(list: &str) -> Place {
+pub(crate) fn place(list: &str) -> Place {
     let place = untrusted(list);
     place.haft(&["trust", "--yes"]).expect(0, "");
     place

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     kit::Place,
     run::Model,
+    servers,
     tmux::{self, Tmux},
 };
 
@@ -311,6 +312,28 @@ fn commands_say_what_there_is() {
     tmux.says("/nonsense");
     tmux.sees("there is no /nonsense");
     assert!(room.place.files.text("project/said.md").contains("## You\n\nChange it"));
+}
+
+#[test]
+fn prompts_of_servers_are_commands() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = servers::place(servers::LIST);
+    let room = Room::at(place, [Turn::new().text("Monday is planned.")], (80, 30), &[], &[]);
+    let tmux = &room.tmux;
+    tmux.types("/mcp__n");
+    tmux.sees("/mcp__notes__plan   day=… Plans the day.");
+    tmux.presses("Tab");
+    tmux.says("monday");
+    tmux.sees("Monday is planned.");
+    let asked = room.model.requests()[0].body.to_string();
+    assert!(asked.contains("Plan my monday.") && !asked.contains("mcp__notes__plan"), "{asked}");
+    tmux.says("/mcp__notes__plan");
+    tmux.sees("wants to know `day`");
+    tmux.says("/mcp__notes__nothing");
+    tmux.sees("there is no /mcp__notes__nothing");
+    assert_eq!(room.model.requests().len(), 1);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::{
     decide::{Decision, Request, Verdict},
     facts::CallFacts,
     grants::Grants,
+    inviting::{self, Invitation},
     permit::{Permit, Refused, Warrant},
     rules::{Policy, RuleError},
     written::{Rules, Written},
@@ -120,6 +121,18 @@ pub trait Asker: Send + Sync {
         Box::pin(async { Given::NobodyThere })
     }
 
+    /// Asks whether the person visits an address, of which nobody has looked at anything. A yes is [`Given::Answers`] without
+    /// any. Show the host and the whole address. Without an implementation they are put as a form.
+    fn invite<'a>(&'a self, invitation: Invitation<'a>) -> BoxFuture<'a, Given> {
+        inviting::put(self, invitation)
+    }
+
+    /// Opens an address, which the person has just agreed to visit, in a program of theirs. Whether that was possible;
+    /// where it is not, they open it themselves.
+    fn open(&self, _url: &str) -> bool {
+        false
+    }
+
     /// Asks the person to choose. The words are the model's: show them as such. Without an implementation they are put as
     /// a form.
     fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
@@ -144,6 +157,12 @@ impl<A: Asker + ?Sized> Asker for Arc<A> {
     }
     fn inquire<'a>(&'a self, inquiry: Inquiry<'a>) -> BoxFuture<'a, Given> {
         (**self).inquire(inquiry)
+    }
+    fn invite<'a>(&'a self, invitation: Invitation<'a>) -> BoxFuture<'a, Given> {
+        (**self).invite(invitation)
+    }
+    fn open(&self, url: &str) -> bool {
+        (**self).open(url)
     }
     fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
         (**self).choose(choices)

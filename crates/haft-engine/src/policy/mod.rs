@@ -97,6 +97,7 @@ mod permit; //     the proof
 mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
 pub mod choosing; // about something else than a call
+mod inviting; //   and to visit an address
 mod grants; //     what was granted for the session
 mod classifier; // who may say yes in the person's place
 mod by_effects; //  by what a call does
@@ -121,6 +122,7 @@ pub use classifier::{Classifier, Judgement, Matter, Record};
 pub use decide::{Decision, Request, Restricted, Verdict, Withheld};
 pub use facts::CallFacts;
 pub use grants::Grants;
+pub use inviting::Invitation;
 pub use lint::{Remark, RemarkKind, lint, unknown_tools};
 pub use mode::{Mode, UnknownMode};
 pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};

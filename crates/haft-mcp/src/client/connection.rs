@@ -1,6 +1,6 @@
 //! Requests and answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -9,12 +9,14 @@ use tokio::{task::JoinHandle, time::Instant};
 use super::{
     Desk, Limits, Server, Transport,
     handshake::{self, Met},
+    later::Later,
+    older_tasks,
     pages::Pages,
     peer::{Peer, Terms},
-    tasks,
+    tasks, visits,
     wishes::Question,
 };
-use crate::wire::{Inbox, Wire, repair};
+use crate::wire::{Inbox, RequestId, Wire, repair};
 
 /// Which of the two shapes of the protocol a peer speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -115,6 +117,12 @@ pub struct RequestOptions {
     /// Whether an answer that is a task is given back as it is, instead of being followed to its result: for a caller that
     /// follows tasks itself, and whose desk declares so.
     pub keeps_tasks: bool,
+    /// Whether the tool says that it can only be called as a task (`execution.taskSupport`). In the older era the call then
+    /// asks for one, which is followed to its result whoever made it: nobody can follow such a task through somebody else.
+    pub wants_task: bool,
+    /// Whether the refusal that somebody has to visit an address first is given back as it is, instead of being put to the
+    /// desk: for a caller that shows addresses itself.
+    pub keeps_visits: bool,
 }
 
 /// A connection to a server. Clones are the same connection; it ends with the last, or by [`close`](Connection::close).
@@ -170,16 +178,43 @@ impl Connection {
         params: Map<String, Value>,
         options: &RequestOptions,
     ) -> Result<Value, Refused> {
+        let mut visits = 0;
+        loop {
+            match self.answered(method, &params, options).await {
+                Err(refused)
+                    if refused.code == visits::VISIT_FIRST
+                        && !options.keeps_visits
+                        && visits < visits::MOST_VISITS =>
+                {
+                    visits::made(self.later(), &refused, &**self.desk(options)).await?;
+                    visits += 1;
+                }
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Makes a request once, and answers what it is answered with until that is a result.
+    async fn answered(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+        options: &RequestOptions,
+    ) -> Result<Value, Refused> {
         let terms = self.terms(method, options);
         let began = Instant::now();
-        let mut asked = params;
+        if self.calls_as_task(method, options) {
+            let caller = tasks::Caller { desk: self.desk(options).clone(), terms, began, params };
+            return older_tasks::called(self, caller).await;
+        }
+        let mut asked = Cow::Borrowed(params);
         for round in 0..MOST_QUESTIONS {
             // A server that has asked back has had the request, whatever became of the last piece of it.
             let heard = |refused: Refused| if round == 0 { refused } else { refused.sent() };
             let answer = self.ask(method, &asked, &terms).await.map_err(heard)?;
             let answer = repair::result(method, answer)?;
             let question = if options.once { None } else { Question::of(&answer) };
-            let desk = options.desk.as_ref().unwrap_or(&self.0.peer.desk);
+            let desk = self.desk(options);
             let Some(question) = question else {
                 if !self.follows_tasks(method, options) || !tasks::is_task(&answer) {
                     return Ok(answer);
@@ -187,7 +222,7 @@ impl Connection {
                 let caller = tasks::Caller { desk: desk.clone(), terms, began, params: &asked };
                 return tasks::followed(self, &answer, caller).await;
             };
-            asked = question.answered(&**desk, asked).await?;
+            asked = Cow::Owned(question.answered(&**desk, asked.into_owned()).await?);
         }
         let why = format!("{method} was answered with {MOST_QUESTIONS} questions and no result");
         Err(Refused::new(Refused::UNREADABLE, why))
@@ -255,7 +290,34 @@ impl Connection {
         }
     }
 
-    /// Whether an answer that is a task is followed. Tasks of the older era are made only for who asks for one, and we never do.
+    /// Asks once, and gives the number by which progress that comes after the answer is known.
+    pub(super) async fn ask_numbered(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        terms: &Terms,
+    ) -> Result<(RequestId, Value), Refused> {
+        self.0.peer.ask_numbered(method, params, terms).await
+    }
+
+    /// Who waits for what comes when an answer is long there.
+    pub(super) fn later(&self) -> &Arc<Later> {
+        &self.0.peer.later
+    }
+
+    /// Who answers what the server wants to know for a request.
+    fn desk<'a>(&'a self, options: &'a RequestOptions) -> &'a Arc<dyn Desk> {
+        options.desk.as_ref().unwrap_or(&self.0.peer.desk)
+    }
+
+    /// Whether a call has to ask for a task, as the older era has it.
+    fn calls_as_task(&self, method: &str, options: &RequestOptions) -> bool {
+        let About { era, capabilities, .. } = &self.0.about;
+        let is_wanted = options.wants_task && method == "tools/call";
+        is_wanted && *era == Era::Legacy && older_tasks::takes_calls(capabilities)
+    }
+
+    /// Whether an answer that is a task is followed. Tasks of the older era are made only for who asks for one.
     fn follows_tasks(&self, method: &str, options: &RequestOptions) -> bool {
         self.0.about.era == Era::Modern && method == "tools/call" && !options.keeps_tasks
     }

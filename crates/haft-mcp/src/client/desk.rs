@@ -37,6 +37,12 @@ pub trait Desk: Send + Sync {
         self.answer(wish)
     }
 
+    /// Waits until whoever agreed to visit an address says that they have done what they were sent for (`true`), or that they
+    /// will not (`false`). Where nobody can say so, the server does, or time: for ever, as it is without an implementation.
+    fn is_back(&self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::pending())
+    }
+
     /// Hears news. Must not block.
     fn hear(&self, news: News);
 }

@@ -20,7 +20,10 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{Desk, Era, News, Refused};
+use super::{
+    Desk, Era, News, Refused,
+    later::{Later, VISITED},
+};
 use crate::{
     shape::object,
     wire::{Envelope, Inbox, RequestId, Wire, notification, open, response},
@@ -39,6 +42,8 @@ pub(super) struct Peer {
     wishes: Mutex<HashMap<String, AbortHandle>>,
     /// How many wishes wait for somebody who thinks: nothing times out meanwhile.
     thinking: AtomicUsize,
+    /// Who waits for what comes when an answer is long there.
+    pub(super) later: Arc<Later>,
     ended: watch::Sender<Option<String>>,
     alive: watch::Sender<bool>,
 }
@@ -94,6 +99,7 @@ impl Peer {
             pending: Mutex::default(),
             wishes: Mutex::default(),
             thinking: AtomicUsize::new(0),
+            later: Arc::default(),
             ended: watch::Sender::new(None),
             alive: watch::Sender::new(false),
         })
@@ -146,7 +152,18 @@ impl Peer {
         params: Map<String, Value>,
         terms: &Terms,
     ) -> Result<Value, Refused> {
+        self.ask_numbered(method, params, terms).await.map(|(_, answer)| answer)
+    }
+
+    /// The same, with the number of the question: the token of progress that comes after the answer.
+    pub(super) async fn ask_numbered(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        terms: &Terms,
+    ) -> Result<(RequestId, Value), Refused> {
         let mut waiting = self.begin(method, params, terms)?;
+        let number = waiting.id;
         let message = std::mem::take(&mut waiting.message);
         let life = waiting.life.clone();
         let mut answer = std::pin::pin!(async {
@@ -159,7 +176,7 @@ impl Peer {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut answer => return answer,
+                answer = &mut answer => return answer.map(|answer| (number, answer)),
                 () = life.notified() => idle = Instant::now() + terms.idle.min(FOREVER),
                 () = sleep_until(idle.min(total)) => {
                     let somebody_thinks = self.thinking.load(Ordering::Relaxed) > 0;
@@ -272,6 +289,11 @@ impl Peer {
         let _ = waiting.reply.send(outcome);
     }
 
+    /// Who hears what belongs to a task, or came within a request.
+    fn desk_for(&self, params: &Map<String, Value>, within: Option<RequestId>) -> Arc<dyn Desk> {
+        self.later.desk_of(params).unwrap_or_else(|| self.desk_of(within))
+    }
+
     /// Who hears what came within this request, or, if the transport does not tell, within the only one there is.
     fn desk_of(&self, within: Option<RequestId>) -> Arc<dyn Desk> {
         let pending = self.lock();
@@ -289,8 +311,11 @@ impl Peer {
         match method.as_str() {
             "notifications/progress" => self.hear_progress(params),
             "notifications/cancelled" => self.withdraw(params.get("requestId")),
-            "notifications/message" => self.desk_of(within).hear(News { method, params }),
+            "notifications/message" => self.desk_for(&params, within).hear(News { method, params }),
             _ => {
+                if method == VISITED {
+                    self.later.visited(&params);
+                }
                 let within = subscription(&params).or(within).filter(|id| self.lock().contains_key(id));
                 let desk = within.map_or_else(|| self.desk.clone(), |id| self.desk_of(Some(id)));
                 desk.hear(News { method, params });
@@ -301,15 +326,19 @@ impl Peer {
     /// Progress begins the time of its request anew, and bears the token that the caller knows.
     fn hear_progress(&self, mut params: Map<String, Value>) {
         let Some(id) = params.get("progressToken").and_then(number) else { return };
-        let pending = self.lock();
-        let Some(waiting) = pending.get(&id) else { return };
-        waiting.life.notify_one();
-        let desk = waiting.desk.clone().unwrap_or_else(|| self.desk.clone());
-        if let Some(token) = &waiting.token {
-            params.insert("progressToken".to_owned(), token.clone());
+        let Some((desk, token)) = self.caller(id).or_else(|| self.later.caller(id)) else { return };
+        if let Some(token) = token {
+            params.insert("progressToken".to_owned(), token);
         }
-        drop(pending);
         desk.hear(News { method: "notifications/progress".to_owned(), params });
+    }
+
+    /// Who waits for the answer to this request, which shows life, and the token by which they know its progress.
+    fn caller(&self, id: RequestId) -> Option<(Arc<dyn Desk>, Option<Value>)> {
+        let pending = self.lock();
+        let waiting = pending.get(&id)?;
+        waiting.life.notify_one();
+        Some((waiting.desk.clone().unwrap_or_else(|| self.desk.clone()), waiting.token.clone()))
     }
 
     /// The server does not want to know it any more.
@@ -328,7 +357,7 @@ impl Peer {
             return;
         }
         let is_too_much = wishes.len() >= MOST_WISHES;
-        let (key, desk) = (id.to_string(), self.desk_of(within));
+        let (key, desk) = (id.to_string(), self.desk_for(&params, within));
         let own = key.clone();
         let task = tokio::spawn(async move {
             let outcome = match is_too_much {

@@ -3,7 +3,7 @@
 //! Who calls a tool wants its result. So an answer that is a task is followed here until there is one: the server is asked how
 //! it goes, as often as it likes to be asked; what it wants to know meanwhile goes to the desk; a task that nobody waits for
 //! any more is cancelled. Callers that want to follow a task themselves say so in their request's options, and none of this
-//! concerns them.
+//! concerns them. Tasks of the older era are made for who asks for one: see [`older_tasks`](super::older_tasks).
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -78,6 +78,7 @@ pub(super) async fn followed(
 ) -> Result<Value, Refused> {
     let total = caller.terms.total.min(FOREVER);
     let deadline = caller.began + total;
+    let caller = Caller { terms: Terms { declares_tasks: true, ..caller.terms }, ..caller };
     let mut following = Following::begin(connection, answer, caller)?;
     match timeout_at(deadline, following.result(answer)).await {
         Ok(ended) => ended,
@@ -86,24 +87,28 @@ pub(super) async fn followed(
 }
 
 /// A task that somebody waits for.
-struct Following {
-    connection: Connection,
+pub(super) struct Following {
+    pub(super) connection: Connection,
     desk: Arc<dyn Desk>,
-    terms: Terms,
+    pub(super) terms: Terms,
     /// What each question about the task is asked with: its id.
-    params: Map<String, Value>,
-    began: Instant,
+    pub(super) params: Map<String, Value>,
+    pub(super) began: Instant,
     /// The names of the wishes that were answered. A server may show them until it has got to the answers.
     answered: HashSet<String>,
     /// What it last said of itself, and how often that was something new.
     said: String,
     steps: u64,
     /// Whether the server has ended it.
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 impl Following {
-    fn begin(connection: &Connection, answer: &Value, caller: Caller<'_>) -> Result<Following, Refused> {
+    pub(super) fn begin(
+        connection: &Connection,
+        answer: &Value,
+        caller: Caller<'_>,
+    ) -> Result<Following, Refused> {
         let id = answer.get("taskId").and_then(Value::as_str);
         let id = id.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID).ok_or_else(|| {
             unfinished(&format!(
@@ -115,7 +120,7 @@ impl Following {
         Ok(Following {
             connection: connection.clone(),
             desk: caller.desk,
-            terms: Terms { declares_tasks: true, ..caller.terms },
+            terms: caller.terms,
             params,
             began: Instant::now(),
             answered: HashSet::new(),
@@ -149,7 +154,7 @@ impl Following {
     }
 
     /// Asks, and asks once more if that fails: one lost answer is no reason to lose the result of long work.
-    async fn ask_twice<T>(
+    pub(super) async fn ask_twice<T>(
         &self,
         method: &str,
         params: &Map<String, Value>,
@@ -180,7 +185,7 @@ impl Following {
     }
 
     /// Tells the desk what the task says of itself, if that is new.
-    fn report(&mut self, seen: &Value) {
+    pub(super) fn report(&mut self, seen: &Value) {
         let words = words(seen);
         if words.is_empty() || words == self.said {
             return;
@@ -196,7 +201,7 @@ impl Following {
         self.desk.hear(News { method: "notifications/progress".to_owned(), params });
     }
 
-    fn takes_too_long(&self, total: Duration) -> Refused {
+    pub(super) fn takes_too_long(&self, total: Duration) -> Refused {
         let last =
             if self.said.is_empty() { String::new() } else { format!("; it last said: {}", self.said) };
         let why = format!("its task had no result within {} s{last}", total.as_secs_f32().ceil());
@@ -209,7 +214,7 @@ impl Drop for Following {
         let Some(runtime) = Handle::try_current().ok().filter(|_| !self.is_over) else { return };
         let (connection, params) = (self.connection.clone(), std::mem::take(&mut self.params));
         // Not the desk of the request, which is over: nobody is to be asked or told anything for it.
-        let terms = Terms { declares_tasks: true, ..Terms::within(GOODBYE) };
+        let terms = Terms { declares_tasks: self.terms.declares_tasks, ..Terms::within(GOODBYE) };
         runtime.spawn(async move {
             // Servers need not be able to cancel, and whether this one can changes nothing here.
             let _ = connection.ask("tasks/cancel", &params, &terms).await;
@@ -218,7 +223,7 @@ impl Drop for Following {
 }
 
 /// How often a server wants to be asked, and how long it remembers the task.
-struct Pace {
+pub(super) struct Pace {
     pause: Duration,
     kept: Option<Duration>,
 }
@@ -230,16 +235,17 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Both may change from answer to answer.
-    fn hear(&mut self, seen: &Value) {
+    /// Both may change from answer to answer, and have other names in the older era.
+    pub(super) fn hear(&mut self, seen: &Value) {
         // A server that asks for no pause at all gets the shortest.
-        self.pause =
-            millis(seen, "pollIntervalMs").unwrap_or(self.pause).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-        self.kept = millis(seen, "ttlMs");
+        let said = |key: &str, before: &str| millis(seen, key).or_else(|| millis(seen, before));
+        self.pause = said("pollIntervalMs", "pollInterval").unwrap_or(self.pause);
+        self.pause = self.pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        self.kept = said("ttlMs", "ttl");
     }
 
     /// Shorter towards the end of the server's memory: a result must not be forgotten while we pause.
-    fn pause(&self, age: Duration) -> Duration {
+    pub(super) fn pause(&self, age: Duration) -> Duration {
         let left = self.kept.map(|kept| kept.saturating_sub(age)).filter(|left| !left.is_zero());
         left.map_or(self.pause, |left| self.pause.min(left / 2).max(SHORTEST_PAUSE))
     }
@@ -290,14 +296,14 @@ fn failed(seen: &mut Value) -> Refused {
     }
 }
 
-fn cancelled(seen: &Value) -> Refused {
+pub(super) fn cancelled(seen: &Value) -> Refused {
     match words(seen).as_str() {
         "" => unfinished("the server cancelled its task"),
         words => unfinished(&format!("the server cancelled its task: {words}")),
     }
 }
 
-fn unknown(seen: &Value) -> String {
+pub(super) fn unknown(seen: &Value) -> String {
     let status: String = seen["status"].to_string().chars().take(LONGEST_WORDS).collect();
     format!(
         "the status of its task is {status}; it should be working, input_required, completed, failed or cancelled"
@@ -310,7 +316,7 @@ fn words(seen: &Value) -> String {
     words.trim().chars().take(LONGEST_WORDS).collect()
 }
 
-fn unfinished(why: &str) -> Refused {
+pub(super) fn unfinished(why: &str) -> Refused {
     Refused::new(Refused::UNFINISHED, format!("{why}; whether it was carried out is not known"))
 }
 
@@ -331,6 +337,7 @@ mod tests {
             (json!({ "pollIntervalMs": 8000, "ttlMs": 6000 }), 2000, 2000),
             (json!({ "pollIntervalMs": 8000, "ttlMs": 6000 }), 5999, 100),
             (json!({ "pollIntervalMs": 8000, "ttlMs": 6000 }), 9000, 8000),
+            (json!({ "pollInterval": 8000, "ttl": 6000 }), 2000, 2000),
         ] {
             let mut pace = Pace::default();
             pace.hear(&said);

@@ -45,7 +45,10 @@ fn is_declared(
     };
     let is_by_url = params.get("mode").is_some_and(|mode| mode == "url");
     if needed == "elicitation" && is_by_url && capability.get("url").is_none() {
-        return Err(Refused::new(-32602, "elicitation by URL is not supported here: it was not declared"));
+        return Err(Refused::new(
+            -32602,
+            "no address can be shown to anybody here: `elicitation.url` was not declared",
+        ));
     }
     Ok(())
 }

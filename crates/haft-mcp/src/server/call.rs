@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     catalogue, listen,
     message::{BAD_PARAMS, BROKEN},
-    search, tasks,
+    promised, search, tasks,
     visit::{Visit, VisitDesk},
 };
 use crate::{
@@ -75,18 +75,29 @@ pub(super) async fn run(
         return Err(refused);
     }
     let mut answer = shape::call_tool_result(&result);
+    let mut promised = None;
     if let Some(raw) = passage.take_answer() {
         if tasks::is_task(&raw) && !result.is_error() {
             return Ok(tasks::sealed(visit, &server_of(visit, &tool), raw));
         }
+        promised = left_out(&raw, &result, visit.era);
         shape::overlay(&mut answer, raw, &result, visit.era == Era::Modern);
     }
     visit.guest.link_spilled(&mut answer, &result);
+    if let Some(data) = promised {
+        promised::keep(visit, &tool, data, &mut answer);
+    }
     visit.guest.greet(&mut answer);
     if result.fault.is_some_and(|fault| fault.refusal == Some(Refusal::NobodyThere)) {
         say_what_would_allow(visit, again, &mut answer).await;
     }
     Ok(answer)
+}
+
+/// The server's structured content, if the engine gave none of it because it is too large.
+fn left_out(raw: &Value, result: &ToolResult, era: Era) -> Option<Value> {
+    let data = raw.get("structuredContent").filter(|data| data.is_object() || era == Era::Modern)?;
+    (result.data.is_none() && !result.is_error() && !data.is_null()).then(|| data.clone())
 }
 
 /// Where nobody can be asked, somebody can still write a rule. The second line of the refusal says so for any command line;

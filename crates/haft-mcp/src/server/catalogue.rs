@@ -251,6 +251,8 @@ impl Definitions {
         };
         let mut definition = theirs.clone();
         definition.insert("name".to_owned(), name.into());
+        // A tool that its server wants called as a task is called like any other here: who follows the task is us.
+        definition.shift_remove("execution");
         // The protocol wants an object at the root; where the server left it out, it is what we make of it.
         if !definition
             .get("inputSchema")

@@ -129,6 +129,16 @@ pub(super) fn missing_capability(name: &str) -> Refused {
     }
 }
 
+/// The same of a way of eliciting that the client did not declare: forms, or addresses to visit.
+pub(super) fn missing_mode(mode: &str) -> Refused {
+    let what = if mode == "url" { "shows addresses to visit" } else { "shows forms" };
+    Refused {
+        code: MISSING_CAPABILITY,
+        message: format!("this needs a client that {what} (the capability `elicitation.{mode}`)"),
+        data: Some(json!({ "requiredCapabilities": { "elicitation": { mode: {} } } })),
+    }
+}
+
 /// The HTTP status of an answer in the new era, where it is more than a part of the answer.
 pub(super) fn status(code: i64) -> u16 {
     match code {

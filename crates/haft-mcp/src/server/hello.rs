@@ -74,6 +74,8 @@ fn capabilities_of(door: &Shared) -> Value {
         });
     };
     let mut capabilities = only.known().capabilities.clone();
+    // Tasks of the older era end with us, who follow them for every client.
+    capabilities.shift_remove("tasks");
     // Large results are resources, whatever the server has.
     capabilities.entry("resources").or_insert_with(|| json!({}));
     capabilities.into()

@@ -25,6 +25,7 @@ mod catalogue; //  the tools, as they are listed
 mod search; //     ToolSearch, ToolDescribe, ToolCall: tools that are found instead of listed
 mod call; //       tools/call
 mod spilled; //    results that were too large, as resources
+mod promised; //   and what of them a tool promises to give
 mod prompts; //    prompts of servers
 mod resources; //  resources of servers
 mod listen; //     who wants to hear of what

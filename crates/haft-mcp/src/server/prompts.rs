@@ -14,7 +14,7 @@ use super::{
     visit::{Visit, VisitDesk},
 };
 use crate::{
-    client::{Desk, Refused, RequestOptions},
+    client::{Desk, Era, Refused, RequestOptions, shows_addresses},
     upstream::{Lease, Upstream},
 };
 
@@ -93,7 +93,11 @@ pub(super) async fn forward(
     }
     let connection = connect(visit, upstream, desk).await?;
     let desk: Arc<dyn Desk> = desk.clone();
-    let options = RequestOptions { desk: Some(upstream.for_server(&desk)), ..RequestOptions::default() };
+    let options = RequestOptions {
+        desk: Some(upstream.for_server(&desk)),
+        keeps_visits: visit.era == Era::Legacy && shows_addresses(&visit.capabilities),
+        ..RequestOptions::default()
+    };
     connection.request(method, params, &options).await
 }
 

@@ -8,13 +8,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     door::lock,
-    era::{Said, missing_capability},
+    era::{Said, missing_capability, missing_mode},
     guest::{Guest, Outlet},
     message,
 };
 use crate::{
     Passage,
-    client::{Desk, Era, News, Refused, Wish},
+    client::{Desk, Era, News, Refused, VISITED, Wish},
 };
 
 /// One request of a client, on its way through the door.
@@ -134,6 +134,7 @@ impl VisitDesk {
 
     async fn ask(&self, name: Option<String>, wish: Wish) -> Result<Value, Refused> {
         declared(&self.capabilities, &wish)?;
+        let wish = named_visit(self.era, wish);
         match self.era {
             Era::Legacy => self.send(wish).await,
             Era::Modern => self.park(name, wish).await,
@@ -179,6 +180,7 @@ impl Desk for VisitDesk {
                     guest.resource_changed(&news);
                 }
             }
+            (VISITED, voice) => self.tell_of_visit(&news, voice),
             // Changes of lists are heard where lists are kept; ours may not have changed at all.
             _ => {}
         }
@@ -186,6 +188,15 @@ impl Desk for VisitDesk {
 }
 
 impl VisitDesk {
+    /// Somebody has done what they were sent away for. In the new era nobody is told: a client asks again.
+    fn tell_of_visit(&self, news: &News, voice: Option<Voice>) {
+        let Some(guest) = self.guest.upgrade().filter(|_| self.era == Era::Legacy) else { return };
+        match voice {
+            Some(voice) => drop(voice.outlet.offer(message::notification(&news.method, news.params.clone()))),
+            None => drop(guest.tell(news)),
+        }
+    }
+
     fn log_to_guest(&self, news: &News) {
         let Some(guest) = self.guest.upgrade().filter(|_| self.era == Era::Legacy) else { return };
         let least = lock(&guest.client).level.clone();
@@ -207,10 +218,27 @@ fn declared(capabilities: &Map<String, Value>, wish: &Wish) -> Result<(), Refuse
     let declared = capabilities.get(name).ok_or_else(|| missing_capability(name))?;
     let mode = wish.params.get("mode").and_then(Value::as_str).unwrap_or("form");
     if name == "elicitation" && !takes(declared, mode) {
-        return Err(missing_capability(name));
+        return Err(missing_mode(mode));
     }
     Ok(())
 }
+
+/// A visit has a name in the old era, and none in the new one.
+fn named_visit(era: Era, mut wish: Wish) -> Wish {
+    if wish.params.get("mode").is_none_or(|mode| mode != "url") {
+        return wish;
+    }
+    match era {
+        Era::Legacy => {
+            let name = || format!("haft-{}", uuid::Uuid::now_v7()).into();
+            wish.params.entry(VISIT_NAME).or_insert_with(name);
+        }
+        Era::Modern => drop(wish.params.shift_remove(VISIT_NAME)),
+    }
+    wish
+}
+
+const VISIT_NAME: &str = "elicitationId";
 
 /// A client that names no modes takes forms: there was nothing else when it was written.
 pub(super) fn takes(elicitation: &Value, mode: &str) -> bool {

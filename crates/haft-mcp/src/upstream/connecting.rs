@@ -61,13 +61,9 @@ impl Upstream {
         method: &str,
         params: Map<String, Value>,
     ) -> Result<Value, Trouble> {
-        let Errand { principal, era, behind, desk, again, keeps_tasks, is_own, traceparent } = errand;
+        let Errand { principal, era, behind, again, is_own, traceparent, .. } = errand;
         let params = with_meta(params, traceparent.as_deref());
-        let options = RequestOptions {
-            desk: Some(desk.clone()),
-            keeps_tasks: *keeps_tasks,
-            ..RequestOptions::default()
-        };
+        let options = errand.options();
         let mut is_first = true;
         loop {
             let lease = self.connect(principal, *era, behind.clone()).await.map_err(Trouble::Unreached)?;
@@ -216,6 +212,10 @@ pub(super) struct Errand {
     again: bool,
     /// Whether a client of ours follows tasks itself.
     keeps_tasks: bool,
+    /// Whether a client of ours shows the addresses itself that somebody has to visit first.
+    keeps_visits: bool,
+    /// Whether the tool can only be called as a task.
+    wants_task: bool,
     /// Whether it is the very call that a client of ours made, and not one that such a call makes.
     is_own: bool,
     /// By which name the call is known in traces.
@@ -233,6 +233,8 @@ impl Errand {
                 desk: upstream.for_server(passage.desk()),
                 again,
                 keeps_tasks: passage.keeps_tasks() && passage.is_for(cx.call_id()),
+                keeps_visits: passage.keeps_visits() && passage.is_for(cx.call_id()),
+                wants_task: false,
                 is_own: passage.is_for(cx.call_id()),
                 traceparent: cx.traceparent(),
             },
@@ -244,9 +246,26 @@ impl Errand {
                 desk: Arc::new(CallDesk { desk: upstream.own_desk(), cx: cx.clone() }),
                 again,
                 keeps_tasks: false,
+                keeps_visits: false,
+                wants_task: false,
                 is_own: true,
                 traceparent: cx.traceparent(),
             },
+        }
+    }
+
+    /// The same for a tool that can only be called as a task.
+    pub(super) fn wanting_task(self, wants_task: bool) -> Errand {
+        Errand { wants_task, ..self }
+    }
+
+    fn options(&self) -> RequestOptions {
+        RequestOptions {
+            desk: Some(self.desk.clone()),
+            keeps_tasks: self.keeps_tasks,
+            keeps_visits: self.keeps_visits,
+            wants_task: self.wants_task,
+            ..RequestOptions::default()
         }
     }
 }

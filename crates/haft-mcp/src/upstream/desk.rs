@@ -9,10 +9,14 @@ use haft_engine::policy::{Asker, Given, Inquiry};
 use haft_tool::{BoxFuture, Cx, Progress};
 use serde_json::{Map, Value, json};
 
-use super::{Options, Principal, Sampler, Upstream, sampling};
-use crate::client::{Desk, News, Refused, Server, Wish};
+use super::{
+    Options, Principal, Sampler, Upstream,
+    inviting::{self, Visits},
+    sampling,
+};
+use crate::client::{Desk, News, Refused, Server, VISITED, Wish};
 
-/// Answers for the person at this machine: forms are put to them, the roots are the workspace, and their model is asked where
+/// Answers for the person at this machine: forms and addresses are put to them, the roots are the workspace, and their model is asked where
 /// there is one, the settings let the server, and they permit it.
 pub(super) struct OwnDesk {
     server: String,
@@ -20,6 +24,7 @@ pub(super) struct OwnDesk {
     person: Option<Arc<dyn Asker>>,
     may_sample: bool,
     model: OnceLock<Arc<dyn Sampler>>,
+    visits: Visits,
 }
 
 impl OwnDesk {
@@ -30,6 +35,7 @@ impl OwnDesk {
             person: options.person.clone(),
             may_sample: server.may_sample,
             model: OnceLock::new(),
+            visits: Visits::default(),
         }
     }
 
@@ -49,19 +55,24 @@ impl OwnDesk {
         json!({ "roots": self.roots.iter().map(root).collect::<Vec<_>>() })
     }
 
-    async fn elicit(&self, params: &Map<String, Value>) -> Value {
-        // A URL is something that somebody would have to visit: nobody is sent anywhere on a server's word.
-        let is_form = params.get("mode").and_then(Value::as_str).is_none_or(|mode| mode == "form");
-        let (Some(person), Some(schema), true) = (&self.person, params.get("requestedSchema"), is_form)
-        else {
-            return json!({ "action": "decline" });
+    async fn elicit(&self, params: &Map<String, Value>) -> Result<Value, Refused> {
+        let (Some(person), mode) = (&self.person, params.get("mode").and_then(Value::as_str)) else {
+            return Ok(json!({ "action": "decline" }));
         };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
-        match person.inquire(Inquiry { who: &self.server, message, schema }).await {
-            Given::Answers(answers) => json!({ "action": "accept", "content": answers }),
+        let (given, is_form) = match (mode, params.get("requestedSchema")) {
+            (Some("url"), _) => (self.visits.invite(&self.server, params, person).await?, false),
+            (None | Some("form"), Some(schema)) => {
+                (person.inquire(Inquiry { who: &self.server, message, schema }).await, true)
+            }
+            _ => (Given::Declined, true),
+        };
+        Ok(match given {
+            Given::Answers(answers) if is_form => json!({ "action": "accept", "content": answers }),
+            Given::Answers(_) => json!({ "action": "accept" }),
             Given::Declined | Given::NobodyThere => json!({ "action": "decline" }),
             Given::Dismissed => json!({ "action": "cancel" }),
-        }
+        })
     }
 }
 
@@ -69,7 +80,7 @@ impl Desk for OwnDesk {
     /// The same whether somebody is there or not: what a server offers should not depend on it.
     fn capabilities(&self) -> Map<String, Value> {
         let mut capabilities = Map::new();
-        capabilities.insert("elicitation".to_owned(), json!({ "form": {} }));
+        capabilities.insert("elicitation".to_owned(), json!({ "form": {}, "url": {} }));
         capabilities.insert("roots".to_owned(), json!({}));
         if self.model().is_some() {
             capabilities.insert("sampling".to_owned(), json!({}));
@@ -81,7 +92,7 @@ impl Desk for OwnDesk {
         Box::pin(async move {
             match wish.method.as_str() {
                 "roots/list" => Ok(self.roots()),
-                "elicitation/create" => Ok(self.elicit(&wish.params).await),
+                "elicitation/create" => self.elicit(&wish.params).await,
                 "sampling/createMessage" => match self.model() {
                     Some(model) => {
                         sampling::answer(&self.server, &wish.params, self.person.as_ref(), &**model).await
@@ -93,7 +104,19 @@ impl Desk for OwnDesk {
         })
     }
 
-    fn hear(&self, _: News) {}
+    fn is_back(&self) -> BoxFuture<'_, bool> {
+        match &self.person {
+            Some(person) => Box::pin(inviting::is_back(&self.server, person)),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn hear(&self, news: News) {
+        let over = (news.method == VISITED).then(|| self.visits.over(&news.params)).flatten();
+        if let (Some(host), Some(person)) = (over, &self.person) {
+            person.tell(&format!("The server {} says that all is done at {host}.", self.server));
+        }
+    }
 }
 
 fn file_uri(path: &std::path::Path) -> String {
@@ -134,6 +157,10 @@ impl Desk for WithoutModel {
         self.0.answer_named(name, wish)
     }
 
+    fn is_back(&self) -> BoxFuture<'_, bool> {
+        self.0.is_back()
+    }
+
     fn hear(&self, news: News) {
         self.0.hear(news);
     }
@@ -153,6 +180,10 @@ impl Desk for Ears {
 
     fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
         self.desk.answer(wish)
+    }
+
+    fn is_back(&self) -> BoxFuture<'_, bool> {
+        self.desk.is_back()
     }
 
     fn hear(&self, news: News) {
@@ -181,6 +212,10 @@ impl Desk for CallDesk {
 
     fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
         self.desk.answer(wish)
+    }
+
+    fn is_back(&self) -> BoxFuture<'_, bool> {
+        self.desk.is_back()
     }
 
     fn hear(&self, news: News) {

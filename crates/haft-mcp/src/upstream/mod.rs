@@ -15,6 +15,7 @@ mod connecting; //      to it, for a principal
 mod learning; //        what it has
 mod ending; //          letting go of it
 mod desk; //            who answers a server when no client of ours can
+mod inviting; //        a server that wants the person to visit an address
 mod sampling; //        a server that wants the user's model to complete something
 mod prompts; //         what it has written for people
 mod source; //          its tools in a pool

@@ -40,6 +40,8 @@ pub(super) struct McpTool {
     promise: OnceLock<Option<Checker>>,
     /// Whether the server itself says that it may do harm.
     is_dangerous: bool,
+    /// Whether it can only be called as a task.
+    wants_task: bool,
 }
 
 impl McpTool {
@@ -51,10 +53,12 @@ impl McpTool {
         McpTool {
             spec: spec(upstream, definition),
             prompt: bounded(text("description"), LONGEST_PROMPT),
-            schema: Schema::from_value(schema("inputSchema").unwrap_or_else(|| json!({}))),
+            schema: Schema::from_value(input(schema("inputSchema"))),
             output: schema("outputSchema").map(Schema::from_value),
             promise: OnceLock::new(),
             is_dangerous: claims("destructiveHint") || claims("openWorldHint"),
+            wants_task: definition.get("execution").and_then(|how| how.get("taskSupport"))
+                == Some(&"required".into()),
             upstream: upstream.clone(),
         }
     }
@@ -67,6 +71,7 @@ impl McpTool {
 
     async fn call(&self, arguments: Value, cx: &Cx) -> Result<Reply, Fault> {
         let errand = Errand::of_call(&self.upstream, cx, self.spec.is_idempotent());
+        let errand = errand.wanting_task(self.wants_task);
         let params = Map::from_iter([
             ("name".to_owned(), self.spec.name().into()),
             ("arguments".to_owned(), arguments),
@@ -84,6 +89,20 @@ impl McpTool {
         }
         Ok(reply)
     }
+}
+
+/// What it takes. Where a server says nothing of keys at all, it takes any, and judges them itself: an object without
+/// `properties` would be taken for one that has no keys, and could not be called with any.
+fn input(schema: Option<Value>) -> Value {
+    let mut schema = schema.unwrap_or_else(|| json!({}));
+    let speaks_of_keys = ["properties", "additionalProperties", "unevaluatedProperties"];
+    if speaks_of_keys.iter().all(|key| schema.get(key).is_none())
+        && schema.get("type").is_none_or(|kind| kind == "object")
+    {
+        schema["type"] = "object".into();
+        schema["additionalProperties"] = true.into();
+    }
+    schema
 }
 
 fn spec(upstream: &Upstream, definition: &Map<String, Value>) -> Spec {
@@ -292,7 +311,25 @@ mod tests {
         ] {
             let made = tool(definition);
             assert_eq!((made.spec.title(), made.prompt()), (title, prompt));
-            assert_eq!(made.schema().value(), &json!({ "type": "object", "properties": {} }));
+            let open = json!({ "type": "object", "additionalProperties": true, "properties": {} });
+            assert_eq!(made.schema().value(), &open);
+        }
+    }
+
+    #[test]
+    fn a_tool_takes_any_key_only_where_its_server_says_nothing_of_keys() {
+        for (schema, expected) in [
+            (json!({}), true),
+            (json!({ "type": "object" }), true),
+            (json!({ "type": "object", "required": ["x"] }), true),
+            (json!({ "properties": {} }), false),
+            (json!({ "type": "object", "properties": {} }), false),
+            (json!({ "type": "object", "additionalProperties": false }), false),
+            (json!({ "type": "object", "properties": { "y": {} }, "additionalProperties": true }), true),
+        ] {
+            let made = tool(json!({ "name": "x", "inputSchema": schema }));
+            let checker = Checker::compile(made.schema().value()).expect("a schema");
+            assert_eq!(checker.check(json!({ "x": 1 })).is_ok(), expected, "{schema}");
         }
     }
 

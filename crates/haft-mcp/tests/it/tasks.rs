@@ -23,13 +23,19 @@ const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 pub(crate) struct Heard(Arc<Mutex<Vec<Value>>>);
 
 impl Heard {
-    fn note(&self, message: &Value) {
+    pub(crate) fn note(&self, message: &Value) {
         self.0.lock().expect("no poison").push(message.clone());
     }
 
     pub(crate) fn all(&self, method: &str) -> Vec<Value> {
         let heard = self.0.lock().expect("no poison");
         heard.iter().filter(|message| message["method"] == method).cloned().collect()
+    }
+
+    /// The messages with this id: answers to what the server asked.
+    pub(crate) fn all_with_id(&self, id: &str) -> Vec<Value> {
+        let heard = self.0.lock().expect("no poison");
+        heard.iter().filter(|message| message["id"] == id).cloned().collect()
     }
 
     pub(crate) fn count(&self, method: &str) -> usize {

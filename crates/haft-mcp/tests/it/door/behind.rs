@@ -9,7 +9,7 @@ use haft_mcp::client::Server;
 use serde_json::{Value, json};
 
 use super::kit::{Client, House, text};
-use crate::bridges::{Out, server};
+use crate::bridges::{Out, greets_as_before, server};
 
 /// What servers of the test have.
 fn tools() -> Value {
@@ -395,4 +395,52 @@ async fn a_change_of_the_list_is_told_once_and_only_if_the_list_is_another_one()
     let told = listener.hear().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+}
+
+/// A server whose tool promises structured content of this schema, and gives this.
+fn promising(schema: Value, data: Value) -> Server {
+    server(move |message, out| {
+        match message["method"].as_str().unwrap_or_default() {
+            "tools/list" => {
+                let tool =
+                    json!({ "name": "get", "inputSchema": { "type": "object" }, "outputSchema": schema });
+                out.answer(&message, json!({ "tools": [tool] }));
+            }
+            "tools/call" => {
+                let text = json!([{ "type": "text", "text": data.to_string() }]);
+                out.answer(&message, json!({ "content": text, "structuredContent": data }));
+            }
+            _ if greets_as_before(&message, out) => {}
+            _ if message.get("id").is_some() => out.refuse(&message, -32601, "what is that"),
+            _ => {}
+        }
+        true
+    })
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_has_what_its_tool_promises_all_the_same() {
+    let schema = json!({ "type": "object", "properties": { "content": { "type": "string" } }, "required": ["content"] });
+    let data = json!({ "content": format!("{} ghp_{}", "x".repeat(2_000_000), "a1B2c3D4e5".repeat(4)) });
+    let open = House::new().server("s", promising(schema, data)).allow("mcp__s").open();
+    for mut client in [open.legacy(json!({})).await, open.modern(json!({}))] {
+        let result = client.call("s__get", json!({})).await.unwrap();
+        let given = result["structuredContent"]["content"].as_str().unwrap_or_else(|| panic!("{result}"));
+        assert!(given.starts_with("xxx") && given.contains("(cut: it has ") && given.len() < 5000);
+        assert_eq!(result["isError"], false);
+        let links =
+            result["content"].as_array().unwrap().iter().filter(|block| block["type"] == "resource_link");
+        assert_eq!(links.count(), 1, "the whole is where it always is");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_cut_and_conform_is_an_error_that_says_that_the_call_was_made() {
+    let schema = json!({ "type": "object", "properties": { "rows": { "type": "array", "items": { "type": "integer" } } }, "required": ["rows"] });
+    let data = json!({ "rows": vec![1234; 400_000] });
+    let open = House::new().server("s", promising(schema, data)).allow("mcp__s").open();
+    let result = open.legacy(json!({})).await.call("s__get", json!({})).await.unwrap();
+    assert_eq!((&result["isError"], result.get("structuredContent")), (&json!(true), None));
+    let last = result["content"].as_array().unwrap().last().unwrap();
+    assert!(last["text"].as_str().unwrap().starts_with("The call was carried out."), "{last}");
 }

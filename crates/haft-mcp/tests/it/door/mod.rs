@@ -8,6 +8,7 @@ mod asking; //   the person at the client
 mod behind; //   servers behind the door
 mod hearing; //  who hears of changes
 mod tasks; //    work that outlives its request
+mod visits; //   pages that servers want visited
 mod http; //     clients by HTTP
 mod life; //     when sessions begin and end
 mod observing; // who hears of requests

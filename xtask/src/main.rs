@@ -18,6 +18,7 @@ mod search; //     are tools found, how quickly, and what does it save?
 mod interop; //    does haft work with the servers and clients of others?
 mod models; //     would the model vendors' own clients send our requests?
 mod real; //       does a real model do things with haft?
+mod order; //      which functions do runs use?
 mod new_tool; //   the file of a new tool, and its two lines
 mod scripted; //   a model that follows a script
 mod haft; //       the haft binary, as a person starts it
@@ -48,6 +49,7 @@ The chores of haft.
   cargo xtask interop [WORD…]                            tries haft with others' MCP servers and clients
   cargo xtask models                                     has requests to models judged by the vendors' own types
   cargo xtask real [--dir DIR]                           has a real model do things, ../shared/model
+  cargo xtask order                                      which functions runs use, for the linker; needs valgrind
   cargo xtask new-tool NAME                              crates/haft-tools/src/NAME.rs, and its lines in lib.rs";
 
 fn main() -> ExitCode {
@@ -78,6 +80,7 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         // What bench gateway puts behind haft and others.
         ["echo-server", tools] => bench::serve_echo(tools),
         ["bench", options @ ..] => bench::run(options),
+        ["order"] => order::run(),
         ["kit", options @ ..] => kit::run(options),
         ["conformance", options @ ..] => conformance::run(options),
         ["search", options @ ..] => search::run(options),

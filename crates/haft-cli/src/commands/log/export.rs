@@ -1,0 +1,58 @@
+//! `haft log export`: all that is kept, a line each, in an order in which it can be read back.
+//!
+//! A page is read, written and forgotten: a journal may be larger than the memory.
+
+use haft_store::{AnyRow, Book, CallFilter, WholeCall};
+use serde_json::{Value, json};
+
+use super::{Log, PAGE, Which, whole};
+use crate::{exit::Exit, out::Out};
+
+impl Log<'_> {
+    pub(super) async fn export(&self, which: &Which) -> anyhow::Result<Exit> {
+        let filter = CallFilter { most: PAGE, ..self.filter(which)? };
+        let mut out = Out::stdout();
+        write(self.book(), &filter, which.limit.unwrap_or(usize::MAX), &mut out).await?;
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+}
+
+async fn write(book: &dyn Book, filter: &CallFilter, limit: usize, out: &mut Out) -> anyhow::Result<()> {
+    let (mut left, mut from) = (limit, None);
+    while left > 0 && !out.is_closed() {
+        let most = filter.most.min(left);
+        let page = book.page(CallFilter { most, ..filter.clone() }, from).await?;
+        for row in &page.rows {
+            out.json(&line(row))?;
+        }
+        left -= page.rows.len().min(left);
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What it is, in `kind`, and all of it.
+fn line(row: &AnyRow) -> Value {
+    let (kind, mut line) = match row {
+        AnyRow::Session(session) => ("session", json!(session)),
+        AnyRow::Turn(turn) => ("turn", json!(turn)),
+        AnyRow::Event(event) => {
+            let mut line = json!(event);
+            line["event"] = line["kind"].take();
+            if let Some(key) = &event.key {
+                line["call"] = json!(key.call);
+            }
+            ("event", line)
+        }
+        AnyRow::Call(call) => {
+            let WholeCall { call, events, result } = &**call;
+            ("call", whole(call, events, result.as_deref()))
+        }
+    };
+    line["kind"] = kind.into();
+    line
+}

@@ -230,9 +230,10 @@ impl Pages {
 
 /// What a reader of all of it finds.
 impl Pages {
-    fn rows(&self, part: Part, filter: &CallFilter) -> Vec<AnyRow> {
+    fn rows(&self, from: &Bookmark, filter: &CallFilter) -> Vec<AnyRow> {
+        let [events, last] = from.last;
         let is_meant = |session: &SessionId| filter.session.as_ref().is_none_or(|wanted| wanted == session);
-        match part {
+        match from.part {
             Part::Sessions => {
                 let sessions = self.sessions().filter(|row| is_meant(&row.session));
                 let lasted = |row: &SessionRow| {
@@ -252,13 +253,14 @@ impl Pages {
                 let is_of_session = |event: &&EventRow| {
                     event.key.as_ref().is_none_or(|key| !self.calls.iter().any(|row| row.call.key == *key))
                 };
-                let events = self.events.iter().filter(is_of_session);
+                let events =
+                    self.events.iter().take(usize::try_from(events).unwrap_or(0)).filter(is_of_session);
                 let events = events.filter(|event| is_meant(&event.session) && filter.is_then(event.at));
                 events.map(|event| AnyRow::Event(event.clone())).collect()
             }
             Part::Calls => {
                 let calls = self.calls.iter().map(|row| (row, row.found(&self.gone)));
-                let calls = calls.filter(|(_, call)| filter.fits(call));
+                let calls = calls.filter(|(_, call)| call.no.0 <= last && filter.fits(call));
                 calls.map(|(row, call)| AnyRow::Call(Box::new(self.whole(row, call)))).collect()
             }
         }
@@ -383,10 +385,11 @@ impl Book for MemoryBook {
 
     fn page(&self, filter: CallFilter, from: Option<Bookmark>) -> BoxFuture<'_, Result<Page, BookError>> {
         let pages = self.lock();
-        let from = from.unwrap_or_else(|| Bookmark::first(&filter, [0; 2]));
+        let last = || [pages.events.len() as i64, pages.calls.last().map_or(0, |row| row.call.no.0)];
+        let from = from.unwrap_or_else(|| Bookmark::first(&filter, last()));
         // Nobody writes so much to memory that a place in it would not do.
         let ([read, _], most) = (from.numbers, filter.most.max(1));
-        let rows = pages.rows(from.part, &filter).into_iter();
+        let rows = pages.rows(&from, &filter).into_iter();
         let rows: Vec<AnyRow> = rows.skip(usize::try_from(read).unwrap_or(0)).take(most).collect();
         let behind = read.saturating_add_unsigned(rows.len() as u64);
         let next = if rows.len() < most { from.next_part() } else { Some(from.behind("", [behind, 0])) };

@@ -142,6 +142,20 @@ fn what_happened_is_found_again() {
 }
 
 #[test]
+fn what_a_command_wrote_too_much_of_is_a_spill() {
+    let place = Place::new("-- project/haft.toml\n");
+    turn(&place, &[("toolu_1", "Bash", json!({ "command": "seq 1 100000" }))]);
+    let exported = place.haft(&["log", "export", "--tool", "Bash"]).lines();
+    let events = exported[0]["events"].as_array().unwrap();
+    let spill = events.iter().find(|event| event["kind"] == "spill").unwrap();
+    let whole: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(spill["body"]["bytes"], whole.len(), "{spill}");
+    let handle = spill["body"]["handle"].as_str().unwrap();
+    assert_eq!(handle, "result:work/toolu_1");
+    assert_eq!(place.haft(&["log", "result", handle]).out, whole);
+}
+
+#[test]
 fn nothing_is_recorded_where_nobody_wants_it() {
     let place = Place::new("-- config/haft/haft.toml\njournal.enabled = false\n");
     place.haft(&["call", "List"]);

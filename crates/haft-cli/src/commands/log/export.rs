@@ -2,8 +2,8 @@
 //!
 //! A page is read, written and forgotten: a journal may be larger than the memory.
 
-use haft_store::{AnyRow, Book, CallFilter, WholeCall};
-use serde_json::{Value, json};
+use haft_store::{AnyRow, Book, CallFilter, EventRow, WholeCall};
+use serde_json::{Map, Value, json};
 
 use super::{Log, PAGE, Which, whole};
 use crate::{exit::Exit, out::Out};
@@ -37,22 +37,32 @@ async fn write(book: &dyn Book, filter: &CallFilter, limit: usize, out: &mut Out
 
 /// What it is, in `kind`, and all of it.
 fn line(row: &AnyRow) -> Value {
-    let (kind, mut line) = match row {
-        AnyRow::Session(session) => ("session", json!(session)),
-        AnyRow::Turn(turn) => ("turn", json!(turn)),
-        AnyRow::Event(event) => {
-            let mut line = json!(event);
-            line["event"] = line["kind"].take();
-            if let Some(key) = &event.key {
-                line["call"] = json!(key.call);
-            }
-            ("event", line)
-        }
+    match row {
+        AnyRow::Session(session) => of_kind("session", json!(session)),
+        AnyRow::Turn(turn) => of_kind("turn", json!(turn)),
+        AnyRow::Event(event) => of_kind("event", happened(event)),
         AnyRow::Call(call) => {
             let WholeCall { call, events, result } = &**call;
-            ("call", whole(call, events, result.as_deref()))
+            of_kind("call", whole(call, events, result.as_deref()))
         }
-    };
-    line["kind"] = kind.into();
+    }
+}
+
+/// In a line of its own, `kind` says what the line is.
+fn happened(event: &EventRow) -> Value {
+    let EventRow { session, key, turn, at, kind, body } = event;
+    let mut line = json!({ "session": session, "turn": turn, "at": at, "event": kind, "body": body });
+    if let Some(key) = key {
+        line["call"] = json!(key.call);
+    }
     line
+}
+
+/// The kind comes first: for whoever reads lines with their eyes.
+fn of_kind(kind: &str, fields: Value) -> Value {
+    let mut line = Map::from_iter([("kind".to_owned(), kind.into())]);
+    if let Value::Object(fields) = fields {
+        line.extend(fields);
+    }
+    line.into()
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use haft_store::{Book, Durability, Entry, Instant, Turn, images::Target};
+use haft_store::{Entry, Instant, Turn, images::Target};
 use serde_json::{Value, json};
 
 use super::room::Room;
@@ -203,8 +203,7 @@ fn a_change_is_kept_and_taken_back_however_many_sessions_came_after_it() {
         Entry::Turn(turn) => Entry::Turn(Turn { at: Instant::now(), ..turn }),
         other => other,
     });
-    let book = crate::kit::sqlite(room.state());
-    futures::executor::block_on(book.append(others.collect(), Durability::Process)).unwrap();
+    room.append(others.collect());
     // What nobody wants is not young any more.
     room.images.prune(SystemTime::now() + Duration::from_secs(7200)).unwrap();
     room.undo(&Target::Latest).unwrap();

@@ -194,7 +194,7 @@ async fn a_turn_that_was_cut_off_and_sent_again_has_ended() {
     tokio::select! {
         _ = session.turn(turn()) => panic!("it should take longer"),
         () = async {
-            while probe.notes().len() < 2 || book.calls(finished()).await.unwrap().len() < 1 {
+            while probe.notes().len() < 2 || book.calls(finished()).await.unwrap().is_empty() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         } => {}

@@ -15,7 +15,7 @@ use haft_tool::{BoxFuture, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::record::{CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, SessionRow};
+use crate::record::{AnyRow, CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, SessionRow};
 
 /// Keeps rows.
 pub trait Book: Send + Sync {
@@ -33,7 +33,7 @@ pub trait Book: Send + Sync {
         most: usize,
     ) -> BoxFuture<'a, Result<Vec<PastCall>, BookError>>;
 
-    /// The stored result of a call that has finished.
+    /// The stored result of a call that has finished, or that was refused: what the model was told.
     fn result<'a>(&'a self, key: &'a CallKey) -> BoxFuture<'a, Result<Option<String>, BookError>>;
 
     /// Calls that fit, the latest first.
@@ -44,6 +44,14 @@ pub trait Book: Send + Sync {
 
     /// Sessions, the one in which something happened last first, at most so many.
     fn sessions(&self, most: usize) -> BoxFuture<'_, Result<Vec<SessionRow>, BookError>>;
+
+    /// All that is kept, for whoever reads all of it, a page at a time: sessions, then turns, then events that belong to no call,
+    /// then calls with all of theirs, the earliest of each first. So a row comes after those that it speaks of. `from` is where
+    /// the page before ended, `None` for the first. What is written after the first page was read need not be found.
+    ///
+    /// Session and times of the filter hold for all of it; one that asks for more asks for calls, and finds nothing else.
+    /// `most` is for a page (one at least), which is shorter where rows are large, and may be empty before the last.
+    fn page(&self, filter: CallFilter, from: Option<Bookmark>) -> BoxFuture<'_, Result<Page, BookError>>;
 
     /// A document: read-state, approvals, pins, tasks. `space` says whose, `key` which.
     fn document<'a>(
@@ -123,6 +131,81 @@ pub struct CallFilter {
     /// At most so many: the latest by their numbers. A server may take the latest by their times where a time is given, which is
     /// something else only if clocks have jumped.
     pub most: usize,
+}
+
+impl CallFilter {
+    /// Whether it asks for what only calls have.
+    pub(crate) fn is_of_calls(&self) -> bool {
+        self.turn.is_some()
+            || self.call.is_some()
+            || self.tool.is_some()
+            || self.verdict.is_some()
+            || self.state.is_some()
+            || self.path.is_some()
+    }
+
+    /// Whether it asks for a time in which this is.
+    pub(crate) fn is_then(&self, at: Instant) -> bool {
+        self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until)
+    }
+}
+
+/// A part of all that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    /// What was found.
+    pub rows: Vec<AnyRow>,
+    /// Where the next page begins; `None` if this was the last.
+    pub next: Option<Bookmark>,
+}
+
+/// How far somebody came who reads all that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bookmark {
+    pub(crate) part: Part,
+    /// Behind this row of the part, in the order that its book has.
+    pub(crate) name: String,
+    pub(crate) numbers: [i64; 2],
+    /// The last event and the last call when the reader began: what comes later may speak of sessions that it has not seen.
+    pub(crate) last: [i64; 2],
+}
+
+/// What is read, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Sessions,
+    Turns,
+    Events,
+    Calls,
+}
+
+impl Bookmark {
+    /// Before all that a filter asks for.
+    pub(crate) fn first(filter: &CallFilter, last: [i64; 2]) -> Bookmark {
+        let part = if filter.is_of_calls() { Part::Calls } else { Part::Sessions };
+        Bookmark::before(part, last)
+    }
+
+    fn before(part: Part, last: [i64; 2]) -> Bookmark {
+        // Before the first of anything: numbers of rows begin at 1, those of turns at 0.
+        Bookmark { part, name: String::new(), numbers: [0, -1], last }
+    }
+
+    /// Behind a row of the same part.
+    pub(crate) fn behind(&self, name: &str, numbers: [i64; 2]) -> Bookmark {
+        Bookmark { part: self.part, name: name.to_owned(), numbers, last: self.last }
+    }
+
+    /// Before the part that comes after this one.
+    pub(crate) fn next_part(&self) -> Option<Bookmark> {
+        let next = match self.part {
+            Part::Sessions => Part::Turns,
+            Part::Turns => Part::Events,
+            Part::Events => Part::Calls,
+            Part::Calls => return None,
+        };
+        Some(Bookmark::before(next, self.last))
+    }
 }
 
 /// Which events. Everything that is given must fit.

@@ -67,6 +67,10 @@ pub enum OnFailure {
 pub trait Inspector: Send + Sync {
     /// For each path that the call was about to change.
     fn inspect<'a>(&'a self, key: &'a CallKey) -> BoxFuture<'a, io::Result<Vec<Evidence>>>;
+
+    /// A call is made although it could not be recorded. Nobody will find what it changes, whatever is kept of it: that alone
+    /// is no reason to refuse it.
+    fn unrecorded(&self, _key: &CallKey) {}
 }
 
 impl Journal {
@@ -100,6 +104,9 @@ impl Journal {
             (Err(err), OnFailure::Refuse) => Err(err.into()),
             (Err(err), OnFailure::Warn) => {
                 let why = err.to_string();
+                if let Some(inspector) = &self.inspector {
+                    inspector.unrecorded(start.key);
+                }
                 self.warn(&format!("{why}. Calls are made and not recorded: what is made now cannot be looked up, recalled or undone."));
                 Ok(Start::Unrecorded(why))
             }

@@ -24,7 +24,8 @@ mod far_results; // large results that several machines share
 pub mod images; // what files were before calls changed them
 
 pub use book::{
-    Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, Retention,
+    Book, BookError, Bookmark, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Page, Pruned,
+    Retention,
 };
 #[cfg(feature = "objects")]
 pub use far_results::SharedResults;
@@ -33,7 +34,8 @@ pub use memory::MemoryBook;
 #[cfg(feature = "postgres")]
 pub use postgres::{LEASE, PostgresBook};
 pub use record::{
-    CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow, Turn,
+    AnyRow, CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow, Turn,
+    TurnRow, WholeCall,
 };
 pub use result::{restore, restore_blocks, store, store_blocks};
 pub use sqlite::SqliteBook;

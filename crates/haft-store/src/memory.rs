@@ -11,9 +11,13 @@ use serde_json::Value;
 
 use crate::{
     book::{
-        Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, path_fits,
+        Book, BookError, Bookmark, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Page,
+        Part, Pruned, path_fits,
     },
-    record::{CallNo, CallRow, Claim, Entry, EventKind, EventRow, Outcome, PathRow, SessionRow, Turn},
+    record::{
+        AnyRow, CallNo, CallRow, Claim, Entry, EventKind, EventRow, Instant, Outcome, PathRow, SessionRow,
+        Turn, TurnRow, WholeCall,
+    },
 };
 
 /// A book in memory. Clones are the same book and the same process; [`MemoryBook::of_another_process`] is the same book
@@ -29,7 +33,7 @@ struct Pages {
     calls: Vec<Row>,
     events: Vec<EventRow>,
     turns: Vec<Turn>,
-    ended: BTreeSet<(SessionId, u32)>,
+    ended: BTreeMap<(SessionId, u32), Instant>,
     documents: BTreeMap<(String, String), Document>,
     /// The owners that have gone.
     gone: BTreeSet<String>,
@@ -88,7 +92,7 @@ impl Pages {
             Entry::Finished(outcome) => self.finish(*outcome),
             Entry::Touched { key, paths } => self.touch(&key, paths),
             Entry::Event(event) => self.events.push(event),
-            Entry::TurnEnded { session, turn, .. } => drop(self.ended.insert((session, turn))),
+            Entry::TurnEnded { session, turn, at } => drop(self.ended.insert((session, turn), at)),
         }
     }
 
@@ -201,23 +205,81 @@ impl Pages {
     }
 
     fn session(&self, session: &SessionId) -> Option<SessionRow> {
-        let turns: Vec<&Turn> = self.turns.iter().filter(|turn| turn.session == *session).collect();
-        let calls: Vec<&CallRow> =
-            self.calls.iter().map(|row| &row.call).filter(|call| call.session == *session).collect();
-        let (first, last) = (turns.first()?, turns.last()?);
+        let turns = self.turns.iter().filter(|turn| turn.session == *session);
+        let calls = self.calls.iter().map(|row| &row.call).filter(|call| call.session == *session);
+        let said = self.events.iter().filter(|event| event.session == *session && event.key.is_none());
+        let (turns, calls): (Vec<&Turn>, Vec<&CallRow>) = (turns.collect(), calls.collect());
+        let began: Vec<Instant> =
+            turns.iter().map(|turn| turn.at).chain(said.map(|event| event.at)).collect();
+        let (first, last) = (*began.iter().min()?, turns.last());
         let changed = calls.iter().flat_map(|call| &call.paths).filter(|path| path.writes);
         Some(SessionRow {
             session: session.clone(),
-            began: first.at,
-            last: calls.iter().map(|call| call.at).chain([last.at]).max()?,
-            workspace: last.workspace.clone(),
-            caller: last.caller.clone(),
-            mode: last.mode.clone(),
-            turns: last.turn,
+            began: first,
+            last: calls.iter().map(|call| call.at).chain(began).max()?,
+            workspace: last.map(|turn| turn.workspace.clone()).unwrap_or_default(),
+            caller: last.map(|turn| turn.caller.clone()).unwrap_or_default(),
+            mode: last.map(|turn| turn.mode.clone()).unwrap_or_default(),
+            turns: last.map_or(0, |turn| turn.turn),
             calls: calls.len() as u64,
             refused: calls.iter().filter(|call| call.state == CallState::Refused).count() as u64,
             changed: changed.map(|path| &path.path).collect::<BTreeSet<_>>().len() as u64,
         })
+    }
+}
+
+/// What a reader of all of it finds.
+impl Pages {
+    fn rows(&self, from: &Bookmark, filter: &CallFilter) -> Vec<AnyRow> {
+        let [events, last] = from.last;
+        let is_meant = |session: &SessionId| filter.session.as_ref().is_none_or(|wanted| wanted == session);
+        match from.part {
+            Part::Sessions => {
+                let sessions = self.sessions().filter(|row| is_meant(&row.session));
+                let lasted = |row: &SessionRow| {
+                    filter.since.is_none_or(|since| row.last >= since)
+                        && filter.until.is_none_or(|until| row.began < until)
+                };
+                sessions.filter(lasted).map(AnyRow::Session).collect()
+            }
+            Part::Turns => {
+                let mut known = BTreeSet::new();
+                let turns =
+                    self.turns.iter().filter(|turn| is_meant(&turn.session) && filter.is_then(turn.at));
+                let first = turns.filter(|turn| known.insert((&turn.session, turn.turn)));
+                first.map(|turn| AnyRow::Turn(self.turn(turn))).collect()
+            }
+            Part::Events => {
+                let is_of_session = |event: &&EventRow| {
+                    event.key.as_ref().is_none_or(|key| !self.calls.iter().any(|row| row.call.key == *key))
+                };
+                let events =
+                    self.events.iter().take(usize::try_from(events).unwrap_or(0)).filter(is_of_session);
+                let events = events.filter(|event| is_meant(&event.session) && filter.is_then(event.at));
+                events.map(|event| AnyRow::Event(event.clone())).collect()
+            }
+            Part::Calls => {
+                let calls = self.calls.iter().map(|row| (row, row.found(&self.gone)));
+                let calls = calls.filter(|(_, call)| call.no.0 <= last && filter.fits(call));
+                calls.map(|(row, call)| AnyRow::Call(Box::new(self.whole(row, call)))).collect()
+            }
+        }
+    }
+
+    fn sessions(&self) -> impl Iterator<Item = SessionRow> {
+        let said = self.events.iter().filter(|event| event.key.is_none()).map(|event| &event.session);
+        let ids: BTreeSet<&SessionId> = self.turns.iter().map(|turn| &turn.session).chain(said).collect();
+        ids.into_iter().filter_map(|id| self.session(id))
+    }
+
+    fn turn(&self, turn: &Turn) -> TurnRow {
+        let ended = self.ended.get(&(turn.session.clone(), turn.turn)).copied();
+        TurnRow { session: turn.session.clone(), turn: turn.turn, at: turn.at, ended }
+    }
+
+    fn whole(&self, row: &Row, call: CallRow) -> WholeCall {
+        let events = self.events.iter().filter(|event| event.key.as_ref() == Some(&call.key)).cloned();
+        WholeCall { events: events.collect(), result: row.result.clone(), call }
     }
 }
 
@@ -247,8 +309,7 @@ impl CallFilter {
                 .path
                 .as_ref()
                 .is_none_or(|wanted| call.paths.iter().any(|row| path_fits(wanted, &row.path)))
-            && self.since.is_none_or(|since| call.at >= since)
-            && self.until.is_none_or(|until| call.at < until)
+            && self.is_then(call.at)
             && self.after.is_none_or(|after| call.no > after)
             && self.before.is_none_or(|before| call.no < before)
     }
@@ -279,7 +340,7 @@ impl Book for MemoryBook {
         let past = of_session.map(|row| PastCall {
             key: row.call.key.clone(),
             turn: row.call.turn,
-            turn_ended: pages.ended.contains(&(session.clone(), row.call.turn)),
+            turn_ended: pages.ended.contains_key(&(session.clone(), row.call.turn)),
             state: row.state(&pages.gone),
             read_only: row.call.class.as_deref() == Some("read_only") && row.call.repeatable,
         });
@@ -316,11 +377,23 @@ impl Book for MemoryBook {
 
     fn sessions(&self, most: usize) -> BoxFuture<'_, Result<Vec<SessionRow>, BookError>> {
         let pages = self.lock();
-        let ids: BTreeSet<&SessionId> = pages.turns.iter().map(|turn| &turn.session).collect();
-        let mut rows: Vec<SessionRow> = ids.into_iter().filter_map(|id| pages.session(id)).collect();
+        let mut rows: Vec<SessionRow> = pages.sessions().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.last));
         rows.truncate(most);
         ready(rows)
+    }
+
+    fn page(&self, filter: CallFilter, from: Option<Bookmark>) -> BoxFuture<'_, Result<Page, BookError>> {
+        let pages = self.lock();
+        let last = || [pages.events.len() as i64, pages.calls.last().map_or(0, |row| row.call.no.0)];
+        let from = from.unwrap_or_else(|| Bookmark::first(&filter, last()));
+        // Nobody writes so much to memory that a place in it would not do.
+        let ([read, _], most) = (from.numbers, filter.most.max(1));
+        let rows = pages.rows(&from, &filter).into_iter();
+        let rows: Vec<AnyRow> = rows.skip(usize::try_from(read).unwrap_or(0)).take(most).collect();
+        let behind = read.saturating_add_unsigned(rows.len() as u64);
+        let next = if rows.len() < most { from.next_part() } else { Some(from.behind("", [behind, 0])) };
+        ready(Page { rows, next })
     }
 
     fn document<'a>(

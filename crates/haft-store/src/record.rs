@@ -257,6 +257,43 @@ pub struct EventRow {
     pub body: Value,
 }
 
+/// A turn, as it is found again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TurnRow {
+    /// Of which session.
+    pub session: SessionId,
+    /// Which, counted from 1.
+    pub turn: u32,
+    /// When it began.
+    pub at: Instant,
+    /// When every call of it had its result. `None`: it goes on, or was cut off.
+    pub ended: Option<Instant>,
+}
+
+/// A call with all that is kept of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WholeCall {
+    /// The call.
+    pub call: CallRow,
+    /// What happened to it, in that order.
+    pub events: Vec<EventRow>,
+    /// What came of it, as [`store`](crate::store) writes it.
+    pub result: Option<String>,
+}
+
+/// Whatever a book keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnyRow {
+    /// A session.
+    Session(SessionRow),
+    /// A turn of one.
+    Turn(TurnRow),
+    /// Something that happened to a session, and to no call of it that is kept.
+    Event(EventRow),
+    /// A call.
+    Call(Box<WholeCall>),
+}
+
 /// A session, as it is found again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionRow {

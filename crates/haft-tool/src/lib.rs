@@ -68,7 +68,7 @@ pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Piece, Sight, Stamp};
 pub use grant::Grant;
 pub use path::{AbsolutePath, PathBase, by_text};
-pub use reply::{Action, Block, Change, Reply};
+pub use reply::{Action, Block, Change, Reply, Whole};
 pub use schema::Schema;
 pub use shown::{Shown, shown, unshown};
 pub use spec::{Availability, CostTier, Interrupt, Limit, Load, Spec};

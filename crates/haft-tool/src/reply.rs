@@ -27,6 +27,8 @@ pub struct Reply {
     pub changes: Vec<Change>,
     /// Facts about the result: counts, where it came from.
     pub meta: Map<String, Value>,
+    /// What the blocks are a part of, where the tool shows only some of it.
+    pub whole: Option<Whole>,
     /// How a person sees it.
     pub view: Option<View>,
     /// What went wrong, for a call that ran and has all of the above to tell although it did not work: a command with
@@ -97,6 +99,15 @@ impl Block {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Something too large to be shown, of which a tool shows a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whole {
+    /// Its size.
+    pub bytes: u64,
+    /// Where it is, if it could be kept.
+    pub path: Option<PathBuf>,
 }
 
 /// A call that the model may well want to make next.
@@ -176,6 +187,12 @@ impl Reply {
     /// Notes a fact about the result.
     pub fn note(mut self, key: impl Into<String>, value: impl Into<Value>) -> Reply {
         self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Says what its text is a part of. The text itself tells the model.
+    pub fn part_of(mut self, whole: Whole) -> Reply {
+        self.whole = Some(whole);
         self
     }
 

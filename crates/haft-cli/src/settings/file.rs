@@ -267,6 +267,8 @@ impl<'a> File<'a> {
     fn refuse(self, err: &toml::de::Error) -> anyhow::Error {
         // Its first line is what is wrong; the rest would be the place, which we tell our own way.
         let what = err.message().lines().next().unwrap_or_default();
+        // Whoever writes settings need not know Rust.
+        let what = what.replace("a nonzero usize", "a whole number from 1 on");
         self.wrong(err.span().unwrap_or(0..0), what)
     }
 

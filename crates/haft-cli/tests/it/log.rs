@@ -111,10 +111,24 @@ fn what_happened_is_found_again() {
     let missing = place.haft(&["log", "show", "nothing"]);
     assert_eq!((missing.code, missing.err.contains("there is no call `nothing`")), (2, true));
 
+    let show = place.haft(&["log", "show", "toolu_3"]).out;
+    assert!(show.contains("not made: unknown_tool") && show.contains("there is no tool `Raed`"), "{show}");
+
     let exported = place.haft(&["log", "export", "--session", "work"]).lines();
+    let kinds: Vec<&str> = exported.iter().filter_map(|line| line["kind"].as_str()).collect();
+    assert_eq!(kinds, ["session", "turn", "call", "call", "call"]);
+    assert!(exported.iter().all(|line| line["session"] == "work"), "{exported:?}");
+    assert!(exported[1]["at"].as_i64() <= exported[1]["ended"].as_i64(), "{}", exported[1]);
     let write = exported.iter().find(|call| call["call"] == "toolu_2").unwrap();
-    assert_eq!((exported.len(), &write["events"][0]["kind"]), (3, &json!("decision")));
+    assert_eq!((&write["turn"], &write["events"][0]["kind"]), (&json!(1), &json!("decision")));
     assert_eq!(write["result"]["is_error"], false);
+    let unknown = exported.iter().find(|call| call["call"] == "toolu_3").unwrap();
+    assert_eq!(unknown["result"]["is_error"], true);
+    let counted = |words: &[&str]| place.haft(&[&["log", "export"], words].concat()).lines().len();
+    assert_eq!(counted(&[]), 2 + 2 + 4, "sessions, turns, calls");
+    assert_eq!(counted(&["--until", "1h"]), 0);
+    assert_eq!(counted(&["--tool", "Write"]), 2, "a filter of calls finds nothing else");
+    assert_eq!(counted(&["--limit", "3"]), 3);
 
     let sessions = place.haft(&["sessions", "--json"]).lines();
     assert_eq!(sessions.len(), 2);
@@ -125,6 +139,20 @@ fn what_happened_is_found_again() {
     let caller = &sessions[1]["caller"];
     assert_eq!((&caller["roles"], &caller["channel"]), (&json!(["owner"]), &json!("cli")), "{caller}");
     assert!(place.haft(&["sessions"]).out.contains("work"));
+}
+
+#[test]
+fn what_a_command_wrote_too_much_of_is_a_spill() {
+    let place = Place::new("-- project/haft.toml\n");
+    turn(&place, &[("toolu_1", "Bash", json!({ "command": "seq 1 100000" }))]);
+    let exported = place.haft(&["log", "export", "--tool", "Bash"]).lines();
+    let events = exported[0]["events"].as_array().unwrap();
+    let spill = events.iter().find(|event| event["kind"] == "spill").unwrap();
+    let whole: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(spill["body"]["bytes"], whole.len(), "{spill}");
+    let handle = spill["body"]["handle"].as_str().unwrap();
+    assert_eq!(handle, "result:work/toolu_1");
+    assert_eq!(place.haft(&["log", "result", handle]).out, whole);
 }
 
 #[test]
@@ -157,6 +185,25 @@ fn a_journal_that_cannot_be_written_is_said_and_the_settings_decide() {
     let refused = place.haft(&call);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.out.contains("it could not be recorded in the journal"), "{}", refused.out);
+}
+
+#[test]
+fn what_is_made_unrecorded_is_made_without_undo_as_well() {
+    let place = Place::new(
+        "-- state/haft/journal.db/stands/in/the/way\n-- state/haft/undo/blobs\nso does this\n-- project/a.txt\nold\n",
+    );
+    let calls = [
+        ("1", "Read", json!({ "file_path": "a.txt" })),
+        ("2", "Edit", json!({ "file_path": "a.txt", "old_string": "old", "new_string": "new" })),
+        ("3", "Bash", json!({ "command": "cp a.txt b.txt" })),
+    ];
+    let ran = turn(&place, &calls);
+    assert_eq!(fs::read_to_string(place.path("project/b.txt")).unwrap(), "new\n", "{ran:?}");
+    assert!(ran.err.contains("cannot be looked up, recalled or undone"), "{}", ran.err);
+    fs::remove_dir_all(place.path("state/haft/journal.db")).unwrap();
+    let ran = turn(&place, &[("4", "Bash", json!({ "command": "rm b.txt" }))]);
+    assert!(place.path("project/b.txt").exists(), "{ran:?}");
+    assert!(texts(&ran)[0].contains("With `undo.on_failure = \"warn\"` it is done without undo"), "{ran:?}");
 }
 
 #[test]

@@ -16,6 +16,16 @@ fn a_rule_of_a_file_is_named_with_its_line() {
 }
 
 #[test]
+fn a_figure_that_cannot_be_is_refused_in_plain_words() {
+    for wrong in ["0", "-1"] {
+        let place = Place::new(&format!("-- config/haft/haft.toml\n[journal]\nmax_mb = {wrong}\n"));
+        let words =
+            format!("haft.toml:2: invalid value: integer `{wrong}`, expected a whole number from 1 on");
+        place.haft(&["log"]).expect(2, &words);
+    }
+}
+
+#[test]
 fn the_file_of_the_command_line_comes_on_top() {
     let place = Place::new(
         "-- config/haft/haft.toml\nmode = \"dont-ask\"\n-- project/more.toml\nmode = \"plan\"\n-- project/a.txt\nx\n",

@@ -50,6 +50,9 @@ impl Budget {
             // Boxed: it is rare, and its state should not make every call's larger.
             Box::pin(spill(result, self.preview.min(limit), attic)).await;
         }
+        if let Some(Truncation { path: Some(path), handle: handle @ None, .. }) = &mut result.meta.truncated {
+            *handle = attic.store.handle(path);
+        }
         if result.data.as_ref().is_some_and(|data| json_len(data) > limit) {
             result.data = None;
             result.meta.notes.insert("data".to_owned(), "left out: too large".into());
@@ -70,7 +73,9 @@ impl Budget {
             if total <= self.per_turn || before <= self.preview {
                 break;
             }
-            if result.meta.truncated.is_none() {
+            // What is a preview already stays. What a tool shows of something larger is more than that, most often.
+            let is_preview = |cut: &Truncation| cut.shown <= self.preview as u64;
+            if !result.meta.truncated.as_ref().is_some_and(is_preview) {
                 spill(result, self.preview, attic).await;
                 total = total - before + text_len(result);
                 cut.push(index);
@@ -122,7 +127,13 @@ async fn spill(result: &mut ToolResult, room: usize, attic: &Attic<'_>) {
     }
     let path = kept.ok();
     let handle = path.as_deref().and_then(|path| attic.store.handle(path));
-    result.meta.truncated = Some(Truncation { bytes: bytes as u64, shown: shown as u64, path, handle });
+    let (bytes, shown) = (bytes as u64, shown as u64);
+    result.meta.truncated = Some(match result.meta.truncated.take() {
+        // A part of something larger, of which less is shown now.
+        Some(whole @ Truncation { path: Some(_), .. }) => Truncation { shown, ..whole },
+        Some(Truncation { bytes: whole, .. }) => Truncation { bytes: whole.max(bytes), shown, path, handle },
+        None => Truncation { bytes, shown, path, handle },
+    });
 }
 
 impl Attic<'_> {

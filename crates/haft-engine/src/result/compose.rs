@@ -1,13 +1,13 @@
 //! From what a tool gave to what the model reads.
 
-use haft_tool::{Action, Block, CallId, Fault, Reply};
+use haft_tool::{Action, Block, CallId, Fault, Reply, Whole};
 
-use super::{FaultFacts, Meta, ToolResult, preview, size};
+use super::{FaultFacts, Meta, ToolResult, Truncation, preview, size};
 
 /// A result from a reply: the observation first, then the content, then what may be done next.
 pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Meta) -> ToolResult {
-    let Reply { mut blocks, data, observation, actions, messages, changes: _, meta: notes, view: _, failure } =
-        reply;
+    let Reply { mut blocks, data, observation, actions, messages, whole, failure, meta: notes, .. } = reply;
+    meta.truncated = whole.map(|whole| shortened(whole, &blocks));
     if let Some(observation) = &observation {
         blocks.insert(0, Block::Text(format!("{observation}\n")));
     }
@@ -17,6 +17,12 @@ pub(crate) fn from_reply(call: CallId, tool: String, reply: Reply, mut meta: Met
     meta.notes.extend(notes);
     let fault = failure.map(|kind| FaultFacts { kind, refusal: None });
     ToolResult { call, tool, blocks, fault, data, observation, actions, messages, view: None, meta }
+}
+
+/// What a tool shows only a part of counts as what the budget shortens. By which name its store has it is found out later.
+fn shortened(Whole { bytes, path }: Whole, blocks: &[Block]) -> Truncation {
+    let shown: usize = blocks.iter().filter_map(Block::as_text).map(str::len).sum();
+    Truncation { bytes, shown: (shown as u64).min(bytes), path, handle: None }
 }
 
 /// The longest message of a call that never ran. It can only be long by repeating what the model sent.

@@ -29,6 +29,8 @@ struct Calls {
     turn: u32,
     /// Those that never came to their end, as far as is known.
     open: BTreeSet<u32>,
+    /// Turns, and those of them before from which calls came again in them.
+    came_again: BTreeSet<(u32, u32)>,
     counts_anew: bool,
 }
 
@@ -83,9 +85,20 @@ impl Known {
         self.lock().counts_anew = true;
     }
 
-    /// Every call of the turn has its result.
-    pub(crate) fn turn_ended(&self, turn: u32) {
-        self.lock().open.remove(&turn);
+    /// Every call of the turn has its result. So has every call of an earlier turn that was cut off, if what came again in this
+    /// one was all that it lacked: gives those turns, which have ended now, too.
+    pub(crate) fn turn_ended(&self, turn: u32) -> Vec<u32> {
+        let mut calls = self.lock();
+        calls.open.remove(&turn);
+        let came_again = std::mem::take(&mut calls.came_again);
+        let (ended, later): (Vec<_>, Vec<_>) = came_again.into_iter().partition(|(of, _)| *of == turn);
+        calls.came_again = later.into_iter().collect();
+        let ended = ended.into_iter().map(|(_, earlier)| earlier);
+        let ended: Vec<u32> = ended.filter(|earlier| calls.is_complete(*earlier)).collect();
+        for earlier in &ended {
+            calls.open.remove(earlier);
+        }
+        ended
     }
 
     /// A call arrives.
@@ -99,9 +112,15 @@ impl Known {
             (None, Some(before)) => before.nth + 1,
             (None, None) => 0,
         };
-        if came_again.is_none() {
-            let state = CallState::Refused; // Until it starts.
-            calls.note(call.id.clone(), Before { digest, nth, turn, state });
+        match came_again {
+            Some(before) if before.turn < turn && calls.open.contains(&before.turn) => {
+                calls.came_again.insert((turn, before.turn));
+            }
+            Some(_) => {}
+            None => {
+                let state = CallState::Refused; // Until it starts.
+                calls.note(call.id.clone(), Before { digest, nth, turn, state });
+            }
         }
         let key = CallKey { session: session.clone(), call: call.id.clone(), digest, nth };
         let is_recent = came_again.is_some_and(|before| before.turn >= last);
@@ -140,6 +159,12 @@ impl Calls {
     /// The latest of that id and input.
     fn before(&self, id: &CallId, digest: Digest) -> Option<Before> {
         self.by_id.get(id)?.iter().rev().find(|before| before.digest == digest).copied()
+    }
+
+    /// Whether every call of a turn has its result.
+    fn is_complete(&self, turn: u32) -> bool {
+        let mut of_turn = self.by_id.values().flatten().filter(|before| before.turn == turn);
+        of_turn.all(|before| matches!(before.state, CallState::Finished | CallState::Refused))
     }
 
     fn note(&mut self, id: CallId, call: Before) {
@@ -212,6 +237,38 @@ mod tests {
     #[test]
     fn a_turn_that_never_ended_is_sent_again_whatever_ids_mean() {
         check("1:test\n 1:edit\n 1:test †\n 1:test", "new\nnew\nnew1\nagain1");
+    }
+
+    /// A call of a turn that was cut off, as the journal tells of it.
+    fn past(id: &str, state: CallState) -> PastCall {
+        let digest = Digest::of(&Call::new(id, "T", json!("test")));
+        let key = CallKey { session: "s".into(), call: id.into(), digest, nth: 0 };
+        PastCall { key, turn: 1, turn_ended: false, state, read_only: false }
+    }
+
+    #[test]
+    fn a_turn_that_was_cut_off_has_ended_when_it_was_sent_again() {
+        let known = Known::recall(vec![past("1", CallState::CutOff), past("2", CallState::Finished)]);
+        known.count_anew();
+        let arrives = |turn| known.arrives(&"s".into(), turn, &Call::new("1", "T", json!("test")));
+        let again = arrives(known.next_turn());
+        assert_eq!((again.before, again.key.nth), (Some(CallState::CutOff), 0));
+        known.came(&again.key, CallState::Finished);
+        assert_eq!(known.turn_ended(2), [1]);
+        let new = arrives(known.next_turn());
+        assert_eq!((new.before, new.key.nth), (None, 1), "the same id later is another call");
+    }
+
+    #[test]
+    fn a_turn_of_which_a_call_is_still_cut_off_has_not_ended() {
+        let known = Known::recall(vec![past("1", CallState::CutOff), past("2", CallState::CutOff)]);
+        let again = known.arrives(&"s".into(), known.next_turn(), &Call::new("1", "T", json!("test")));
+        known.came(&again.key, CallState::Finished);
+        assert_eq!(known.turn_ended(2), [0; 0]);
+        let rest = known.arrives(&"s".into(), known.next_turn(), &Call::new("2", "T", json!("test")));
+        assert_eq!(rest.before, Some(CallState::CutOff));
+        known.came(&rest.key, CallState::Finished);
+        assert_eq!(known.turn_ended(3), [1]);
     }
 
     #[test]

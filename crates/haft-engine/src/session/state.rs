@@ -626,9 +626,11 @@ impl Session {
     /// Every call of a turn has its result.
     pub(crate) async fn end_turn(&self, turn: u32, calls: usize) {
         let Some(journal) = self.engine().journal() else { return };
-        self.known().await.turn_ended(turn);
+        let earlier = self.known().await.turn_ended(turn);
         let note = Note::TurnEnded { calls };
-        let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+        for turn in earlier.into_iter().chain([turn]) {
+            let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+        }
     }
 
     pub(crate) fn failures(&self) -> &Failures {

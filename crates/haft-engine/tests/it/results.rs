@@ -4,7 +4,7 @@ use std::fs;
 
 use haft_engine::Session;
 use haft_testkit::{Workspace, sized};
-use haft_tool::{Effects, Reply, tool};
+use haft_tool::{Effects, Reply, Whole, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -57,6 +57,26 @@ async fn a_store_that_cannot_keep_a_result_says_so() {
     let result = begin(engine, &workspace).call(call("1", "Sized", json!({ "bytes": 200 * 1024 }))).await;
     assert!(!result.is_error());
     assert!(result.text().contains("the whole could not be kept"), "{}", result.text());
+}
+
+#[tokio::test]
+async fn what_a_tool_shows_a_part_of_counts_as_shortened_and_is_shortened_again_where_the_turn_needs_it() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+    let workspace = Workspace::new("-- whole\nall of it\n");
+    let path = workspace.root().join("whole");
+    let whole = Whole { bytes: 1 << 20, path: Some(path.clone()) };
+    let seen = tool("Seen").effects(|_: &Nothing| Effects::none()).call(move |_: Nothing, _| {
+        let whole = whole.clone();
+        async move { Ok(Reply::text("x".repeat(90 * 1024)).part_of(whole)) }
+    });
+    let session = begin(haft_testkit::engine(&workspace).tool(seen), &workspace);
+    let results = session.turn((0..6).map(|n| call(&n.to_string(), "Seen", json!({}))).collect()).await;
+    let cut = results.iter().filter_map(|result| result.meta.truncated.as_ref());
+    let cut: Vec<_> = cut.map(|cut| (cut.bytes, cut.path.as_deref(), cut.shown == 90 * 1024)).collect();
+    let of_whole = |is_as_the_tool_left_it| (1 << 20, Some(&*path), is_as_the_tool_left_it);
+    assert_eq!(cut.iter().filter(|cut| **cut == of_whole(true)).count(), 4, "{cut:?}");
+    assert_eq!(cut.iter().filter(|cut| **cut == of_whole(false)).count(), 2, "{cut:?}");
 }
 
 #[tokio::test]

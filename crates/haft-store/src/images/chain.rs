@@ -16,11 +16,8 @@ use super::{
 };
 use crate::{
     book::EventFilter,
-    record::{EventKind, EventRow, Instant, SessionRow},
+    record::{EventKind, EventRow, Instant},
 };
-
-/// So many sessions are looked at, the latest ones.
-const MOST_SESSIONS: usize = 5_000;
 
 /// What stands at each path, the oldest first, and what was taken back.
 #[derive(Default)]
@@ -56,18 +53,17 @@ pub(super) struct Undo {
 }
 
 impl Shared {
-    /// What stands of all sessions in which something happened since.
-    pub(super) fn chain(&self, since: Option<Instant>) -> io::Result<Chain> {
-        let sessions: Vec<SessionRow> = wait(self.book.sessions(MOST_SESSIONS))?;
-        let recent = sessions.into_iter().filter(|row| since.is_none_or(|since| row.last >= since));
-        let mut events: Vec<(Instant, EventRow)> = Vec::new();
-        for row in recent {
-            // The order within a session is that of the book; a clock that jumps must not change it.
-            let mut latest = Instant(i64::MIN);
-            for event in self.image_events(&row.session)? {
-                latest = latest.max(event.at);
-                events.push((latest, event));
-            }
+    /// What stands of all sessions.
+    pub(super) fn chain(&self) -> io::Result<Chain> {
+        let kinds = vec![EventKind::IMAGE];
+        let all = wait(self.book.events(EventFilter { kinds, ..EventFilter::default() }))?;
+        // The order within a session is that of the book; a clock that jumps must not change it.
+        let mut latest: HashMap<SessionId, Instant> = HashMap::new();
+        let mut events: Vec<(Instant, EventRow)> = Vec::with_capacity(all.len());
+        for event in all {
+            let latest = latest.entry(event.session.clone()).or_insert(event.at);
+            *latest = event.at.max(*latest);
+            events.push((*latest, event));
         }
         events.sort_by_key(|(at, _)| *at);
         let mut chain = Chain::default();

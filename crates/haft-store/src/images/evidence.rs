@@ -6,7 +6,7 @@ use haft_engine::session::{CallKey, Evidence, Found};
 use haft_tool::BoxFuture;
 
 use super::{
-    StoredImages,
+    MOST_UNRECORDED, StoredImages,
     image::{Changed, Image, Was},
     plan::{is_equal, now},
 };
@@ -43,6 +43,14 @@ impl Inspector for StoredImages {
             let looked = tokio::task::spawn_blocking(move || images.evidence(&key)).await;
             looked.map_err(io::Error::other)?
         })
+    }
+
+    fn unrecorded(&self, key: &CallKey) {
+        let mut room = self.0.room();
+        // One that is dropped asks for no notes, and must not be remembered forever.
+        if room.unrecorded.len() < MOST_UNRECORDED {
+            room.unrecorded.insert(key.clone());
+        }
     }
 }
 

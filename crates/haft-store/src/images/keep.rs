@@ -7,18 +7,21 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use haft_tool::SessionId;
+
 use super::{StoredImages, image::Changed, index::Index, index::What, wait};
 use crate::{
     blobs::{BlobLimits, BlobsPruned, Hash},
+    book::{CallFilter, Part},
     due::{Forget, when_due},
-    record::Instant,
+    record::{AnyRow, Instant},
 };
 
 /// Whoever has just kept something may not have said yet what for.
 const YOUNG: Duration = Duration::from_secs(3600);
 
-/// So many sessions are looked at.
-const MOST_SESSIONS: usize = 100_000;
+/// So many sessions are looked at, at a time.
+const SOME_SESSIONS: usize = 1_000;
 
 impl StoredImages {
     /// Forgets what is not kept any longer, on a thread of its own, if that is due. Nobody waits for it.
@@ -60,16 +63,28 @@ impl StoredImages {
         let since = now.checked_sub(keep).unwrap_or(SystemTime::UNIX_EPOCH);
         let since = since.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
         let since = Instant(i64::try_from(since).unwrap_or(i64::MAX));
-        let mut wanted = HashSet::new();
-        for session in wait(self.0.book.sessions(MOST_SESSIONS))?.into_iter().filter(|row| row.last >= since)
-        {
-            for event in self.0.image_events(&session.session)?.into_iter().filter(|event| event.at >= since)
-            {
-                let changed: Changed = serde_json::from_value(event.body).unwrap_or_default();
-                wanted.extend(changed.images.iter().filter_map(|image| image.before.hash()).copied());
+        let (mut wanted, mut from) = (HashSet::new(), None);
+        loop {
+            let lately = CallFilter { since: Some(since), most: SOME_SESSIONS, ..CallFilter::default() };
+            let page = wait(self.0.book.page(lately, from))?;
+            for row in &page.rows {
+                if let AnyRow::Session(session) = row {
+                    self.wanted_by(&session.session, since, &mut wanted)?;
+                }
+            }
+            from = page.next.filter(|next| next.part == Part::Sessions);
+            if from.is_none() {
+                return Ok(wanted);
             }
         }
-        Ok(wanted)
+    }
+
+    fn wanted_by(&self, session: &SessionId, since: Instant, wanted: &mut HashSet<Hash>) -> io::Result<()> {
+        for event in self.0.image_events(session)?.into_iter().filter(|event| event.at >= since) {
+            let changed: Changed = serde_json::from_value(event.body).unwrap_or_default();
+            wanted.extend(changed.images.iter().filter_map(|image| image.before.hash()).copied());
+        }
+        Ok(())
     }
 
     /// The looks at roots that somebody works in, and those of watches that are open.

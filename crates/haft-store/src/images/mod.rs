@@ -119,6 +119,8 @@ struct Room {
     lasting: Vec<Lasting>,
     /// What results must say.
     notes: HashMap<CallKey, Vec<String>>,
+    /// Calls that run and are not in the journal.
+    unrecorded: HashSet<CallKey>,
 }
 
 impl StoredImages {
@@ -149,7 +151,9 @@ impl Images for StoredImages {
     }
 
     fn notes(&self, key: &CallKey) -> Vec<String> {
-        self.0.room().notes.remove(key).unwrap_or_default()
+        let mut room = self.0.room();
+        room.unrecorded.remove(key);
+        room.notes.remove(key).unwrap_or_default()
     }
 
     fn end(&self, session: &SessionId) {
@@ -176,9 +180,17 @@ impl Shared {
         }
     }
 
-    /// What to do about an image that cannot be kept: no change, or a loud one.
+    /// What to do about an image that cannot be kept: no change, or a loud one. Of a call that nobody finds again nothing can
+    /// be taken back in any case, and that was decided when it began.
     fn failed(&self, doer: &Doer, err: io::Error) -> io::Result<String> {
-        self.failed_by(self.options.on_failure, doer, err)
+        if self.room().unrecorded.contains(&doer.key) {
+            return self.failed_by(self.options.on_unrecorded, doer, err);
+        }
+        let way_out = |err: io::Error| {
+            let words = format!("{err}. With `undo.on_failure = \"warn\"` it is done without undo");
+            io::Error::new(err.kind(), words)
+        };
+        self.failed_by(self.options.on_failure, doer, err).map_err(way_out)
     }
 
     /// The same where the journal does not take it: that is decided with the journal.
@@ -202,6 +214,9 @@ impl Shared {
 const MOST_IMAGES: usize = 500;
 
 const MOST_NOTES: usize = 1_000;
+
+/// So many calls at most are known to run unrecorded.
+const MOST_UNRECORDED: usize = 10_000;
 
 /// What a call changed, as it is written down. Many images become several events.
 fn events(doer: &Doer, changed: &Changed) -> io::Result<Vec<Entry>> {

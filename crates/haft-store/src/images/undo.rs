@@ -71,7 +71,7 @@ impl StoredImages {
     /// Nothing is there to take back, or the books cannot be read.
     pub fn plan(&self, target: &Target, workspace: &Path, take: &[PathBuf]) -> Result<Plan, UndoError> {
         self.settle_the_abandoned();
-        let chain = self.0.chain(None)?;
+        let chain = self.0.chain()?;
         let taken: Vec<PathBuf> = take.iter().map(|path| locate(path)).collect::<io::Result<_>>()?;
         let takes = |path: &Path| taken.iter().any(|one| path.starts_with(one));
         let plan = match target {

@@ -13,6 +13,7 @@ mod desk; //       the thread that they live on
 mod write; //      entries as statements
 mod claim; //      who gets a call
 mod read; //       what is found again
+mod page; //       all of it, a page at a time
 mod documents; //  documents
 mod prune; //      what is forgotten
 
@@ -30,7 +31,8 @@ use self::{
 };
 use crate::{
     book::{
-        Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, Retention,
+        Book, BookError, Bookmark, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Page,
+        Pruned, Retention,
     },
     record::{CallRow, Claim, Entry, EventRow, SessionRow},
 };
@@ -120,6 +122,10 @@ impl Book for PostgresBook {
 
     fn sessions(&self, most: usize) -> BoxFuture<'_, Result<Vec<SessionRow>, BookError>> {
         self.settled(move |room| read::sessions(room, most))
+    }
+
+    fn page(&self, filter: CallFilter, from: Option<Bookmark>) -> BoxFuture<'_, Result<Page, BookError>> {
+        self.settled(|room| page::page(room, filter, from))
     }
 
     fn document<'a>(

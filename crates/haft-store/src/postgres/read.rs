@@ -20,24 +20,24 @@ use crate::{
 
 /// A condition's values, in their order.
 #[derive(Default)]
-struct Query {
-    sql: String,
+pub(super) struct Query {
+    pub(super) sql: String,
     values: Vec<Box<dyn ToSql + Sync>>,
 }
 
 impl Query {
-    fn new(sql: &str) -> Query {
+    pub(super) fn new(sql: &str) -> Query {
         Query { sql: sql.to_owned(), values: Vec::new() }
     }
 
     /// Adds a value, and gives the name that it has in the statement.
-    fn value(&mut self, value: impl ToSql + Sync + 'static) -> String {
+    pub(super) fn value(&mut self, value: impl ToSql + Sync + 'static) -> String {
         self.values.push(Box::new(value));
         format!("${}", self.values.len())
     }
 
     /// Adds a condition with one value, `$`.
-    fn and(&mut self, condition: &str, value: Option<impl ToSql + Sync + 'static>) {
+    pub(super) fn and(&mut self, condition: &str, value: Option<impl ToSql + Sync + 'static>) {
         if let Some(value) = value {
             let name = self.value(value);
             // Writing to a text does not fail.
@@ -45,7 +45,7 @@ impl Query {
         }
     }
 
-    async fn rows(&self, client: &Client) -> Result<Vec<Row>, Error> {
+    pub(super) async fn rows(&self, client: &Client) -> Result<Vec<Row>, Error> {
         let values: Vec<&(dyn ToSql + Sync)> = self.values.iter().map(|value| &**value as _).collect();
         client.query(&self.sql, &values).await
     }
@@ -107,15 +107,16 @@ pub(super) async fn result(room: Rc<Room>, key: CallKey) -> Result<Option<String
 }
 
 pub(super) async fn calls(room: Rc<Room>, filter: CallFilter) -> Result<Vec<CallRow>, BookError> {
-    let query = calls_query(&filter);
+    let query = calls_query(&filter, "");
     let rows = room.link().await?.ask(async |client| query.rows(client).await).await?;
     Ok(rows.iter().map(call).collect())
 }
 
-/// Which calls comes first, by an index; only of those the rest is read.
-fn calls_query(filter: &CallFilter) -> Query {
+/// Which calls comes first, by an index; only of those the rest is read, and `more`: a result may be large.
+pub(super) fn calls_query(filter: &CallFilter, more: &str) -> Query {
     let mut query = Query::new(&format!(
-        "SELECT c.*, {STATE} AS state_now,
+        "SELECT c.no, c.session, c.call, c.digest, c.nth, c.turn, c.tool, c.description, c.verdict, c.class, c.fault, c.at,
+             c.duration_us, c.repeatable, c.owner{more}, {STATE} AS state_now,
              ARRAY(SELECT path FROM haft_paths p WHERE p.no = c.no ORDER BY place) AS paths,
              ARRAY(SELECT writes FROM haft_paths p WHERE p.no = c.no ORDER BY place) AS writes
          FROM haft_calls c LEFT JOIN haft_leases l USING (lease) WHERE c.no IN (
@@ -214,8 +215,13 @@ pub(super) async fn events(room: Rc<Room>, filter: EventFilter) -> Result<Vec<Ev
 
 pub(super) async fn sessions(room: Rc<Room>, most: usize) -> Result<Vec<SessionRow>, BookError> {
     let most = limit(most);
-    let rows = room.link().await?.ask(async |client| client.query(SESSIONS, &[&most]).await).await?;
-    let session = |row: &Row| SessionRow {
+    let sql = counted("SELECT * FROM haft_sessions ORDER BY last DESC LIMIT $1", "lately DESC");
+    let rows = room.link().await?.ask(async |client| client.query(&sql, &[&most]).await).await?;
+    Ok(rows.iter().map(session).collect())
+}
+
+pub(super) fn session(row: &Row) -> SessionRow {
+    SessionRow {
         session: SessionId::from(shown(row.get("session"))),
         began: Instant(row.get("began")),
         last: Instant(row.get("lately")),
@@ -226,21 +232,24 @@ pub(super) async fn sessions(room: Rc<Room>, most: usize) -> Result<Vec<SessionR
         calls: count(row.get("calls")),
         refused: count(row.get("refused")),
         changed: count(row.get("changed")),
-    };
-    Ok(rows.iter().map(session).collect())
+    }
 }
 
-const SESSIONS: &str = "
-    SELECT s.*, greatest(s.last, c.last) AS lately, c.calls, c.refused,
-        (SELECT count(DISTINCT p.path) FROM haft_paths p JOIN haft_calls w USING (no)
-         WHERE w.session = s.session AND p.writes) AS changed
-    FROM (SELECT * FROM haft_sessions ORDER BY last DESC LIMIT $1) s
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS calls, count(*) FILTER (WHERE state = 2) AS refused, max(at) AS last
-        FROM haft_calls WHERE session = s.session) c
-    ORDER BY lately DESC";
+/// Sessions, of which `some` says which, with what is counted of each.
+pub(super) fn counted(some: &str, order: &str) -> String {
+    format!(
+        "SELECT s.*, greatest(s.last, c.last) AS lately, c.calls, c.refused,
+             (SELECT count(DISTINCT p.path) FROM haft_paths p JOIN haft_calls w USING (no)
+              WHERE w.session = s.session AND p.writes) AS changed
+         FROM ({some}) s
+         CROSS JOIN LATERAL (
+             SELECT count(*) AS calls, count(*) FILTER (WHERE state = 2) AS refused, max(at) AS last
+             FROM haft_calls WHERE session = s.session) c
+         ORDER BY {order}"
+    )
+}
 
-fn call(row: &Row) -> CallRow {
+pub(super) fn call(row: &Row) -> CallRow {
     let key = key(row);
     let text = |name: &str| row.get::<_, Option<String>>(name).map(shown);
     let paths: Vec<String> = row.get("paths");
@@ -269,7 +278,7 @@ fn call(row: &Row) -> CallRow {
     }
 }
 
-fn event(row: &Row) -> EventRow {
+pub(super) fn event(row: &Row) -> EventRow {
     let body: String = row.get("body");
     EventRow {
         session: SessionId::from(shown(row.get("session"))),
@@ -294,7 +303,7 @@ fn key(row: &Row) -> CallKey {
     }
 }
 
-fn limit(most: usize) -> i64 {
+pub(super) fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
@@ -302,6 +311,6 @@ fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-fn small(number: i64) -> u32 {
+pub(super) fn small(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }

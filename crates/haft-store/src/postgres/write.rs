@@ -3,7 +3,7 @@
 //! Every statement is such that twice is once: a call is known by its key, an event by its mark. In a transaction the rows
 //! of calls come before those of sessions, and sessions in their order, so that two processes never wait for each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::{Client, Transaction};
 use futures::future::join_all;
@@ -178,7 +178,7 @@ async fn event(on: &Transaction<'_>, mark: Uuid, row: &EventRow) -> Result<(), E
     on.execute(&sql, &values).await.map(drop)
 }
 
-/// The sessions in which a turn began, with the latest word of each, and the turns.
+/// The sessions in which a turn began or something was said, with the latest word of each, and the turns.
 async fn sessions(on: &Transaction<'_>, all: &[&(Uuid, Entry)]) -> Result<(), Error> {
     let mut turns: BTreeMap<(&str, i64), (i64, Option<i64>)> = BTreeMap::new();
     for (_, entry) in all {
@@ -199,24 +199,49 @@ async fn sessions(on: &Transaction<'_>, all: &[&(Uuid, Entry)]) -> Result<(), Er
             latest.insert(turn.session.as_str(), (turn, began));
         }
     }
-    for (session, (turn, began)) in latest {
-        let sql = on.prepare_cached(TURN).await?;
-        let values: [&(dyn ToSql + Sync); 7] = [
-            &kept(session),
-            &began,
-            &turn.at.0,
-            &kept(&turn.workspace),
-            &kept(&turn.mode),
-            &turn.caller.to_string(),
-            &i64::from(turn.turn),
-        ];
-        on.execute(&sql, &values).await?;
+    let said = said(all);
+    let named: BTreeSet<&str> = latest.keys().chain(said.keys()).copied().collect();
+    for session in named {
+        match (latest.get(session), said.get(session)) {
+            (Some((turn, began)), _) => began_a_turn(on, turn, *began).await?,
+            (None, Some((first, last))) => {
+                let sql = on.prepare_cached(SAID).await?;
+                on.execute(&sql, &[&kept(session), first, last, &(last - LATELY_MS)]).await?;
+            }
+            (None, None) => {}
+        }
     }
     for ((session, turn), (at, ended)) in turns {
         let sql = on.prepare_cached(ONE_TURN).await?;
         on.execute(&sql, &[&kept(session), &turn, &at, &ended]).await?;
     }
     Ok(())
+}
+
+async fn began_a_turn(on: &Transaction<'_>, turn: &Turn, began: i64) -> Result<(), Error> {
+    let sql = on.prepare_cached(TURN).await?;
+    let values: [&(dyn ToSql + Sync); 7] = [
+        &kept(turn.session.as_str()),
+        &began,
+        &turn.at.0,
+        &kept(&turn.workspace),
+        &kept(&turn.mode),
+        &turn.caller.to_string(),
+        &i64::from(turn.turn),
+    ];
+    on.execute(&sql, &values).await.map(drop)
+}
+
+/// The sessions in which something happened that belongs to no call: when, first and last.
+fn said<'a>(all: &[&'a (Uuid, Entry)]) -> BTreeMap<&'a str, (i64, i64)> {
+    let mut said: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    for (_, entry) in all {
+        if let Entry::Event(EventRow { session, key: None, at, .. }) = entry {
+            let (first, last) = said.entry(session.as_str()).or_insert((at.0, at.0));
+            (*first, *last) = ((*first).min(at.0), (*last).max(at.0));
+        }
+    }
+    said
 }
 
 /// By what a call is known: short, whatever its ids are.
@@ -231,7 +256,7 @@ pub(super) fn hash(key: &CallKey) -> Vec<u8> {
 }
 
 /// How old the word of a session may be when it was last used. Written each time, it would make its calls wait for each other.
-const LATELY_MS: i64 = 1000;
+pub(super) const LATELY_MS: i64 = 1000;
 
 /// What a row of a call must be for another to take its place: refused, or, if that is wanted, open and nobody there.
 const BEGIN: &str = "
@@ -304,6 +329,12 @@ const TURN: &str = "
     ON CONFLICT (session) DO UPDATE SET
         last = greatest(s.last, excluded.last), workspace = excluded.workspace, mode = excluded.mode,
         caller = excluded.caller, turns = greatest(s.turns, excluded.turns)";
+
+/// It may be the first that is heard of a session.
+const SAID: &str = "
+    INSERT INTO haft_sessions AS s (session, began, last, workspace, mode, caller, turns)
+    VALUES ($1, $2, $3, '', '', 'null', 0)
+    ON CONFLICT (session) DO UPDATE SET last = excluded.last WHERE s.last <= $4";
 
 const ONE_TURN: &str = "
     INSERT INTO haft_turns AS t (session, turn, at, ended) VALUES ($1, $2, $3, $4)

@@ -27,20 +27,20 @@ impl Eye<'_> {
     }
 
     fn calls_by(&self, filter: &CallFilter, few: i64) -> Result<Vec<CallRow>> {
-        let Some(wanted) = &filter.path else { return self.page(filter, &Query::of(filter)) };
+        let Some(wanted) = &filter.path else { return self.fetch(filter, &Query::of(filter)) };
         let places = Places::of(wanted).sorted_out(self.db, few)?;
         if places.count(self.db, few)? <= few {
-            return self.page(filter, &Query::among(&places, filter));
+            return self.fetch(filter, &Query::among(&places, filter));
         }
         let mut query = Query::of(filter);
         query.touching(&places);
         if filter.after.is_none() {
             query.and("calls.no <= ?", places.latest(self.db)?);
         }
-        self.page(filter, &query)
+        self.fetch(filter, &query)
     }
 
-    fn page(&self, filter: &CallFilter, query: &Query) -> Result<Vec<CallRow>> {
+    fn fetch(&self, filter: &CallFilter, query: &Query) -> Result<Vec<CallRow>> {
         let mut statement = self.db.prepare_cached(&query.sql(filter.after.is_some()))?;
         let mut rows = statement.query(params_from_iter(&query.values))?;
         let mut found = Vec::new();

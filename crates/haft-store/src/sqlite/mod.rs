@@ -11,6 +11,7 @@ mod write; //  what is written
 mod read; //   what is read
 mod find; //   which calls
 mod places; // which paths
+mod page; //   all of it, a page at a time
 mod prune; //  what is forgotten
 
 use std::{
@@ -36,7 +37,8 @@ use self::{
 };
 use crate::{
     book::{
-        Book, BookError, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Pruned, Retention,
+        Book, BookError, Bookmark, CallFilter, Claimed, Document, Durability, EventFilter, Limits, Page,
+        Pruned, Retention,
     },
     record::{CallRow, Claim, Entry, EventRow, SessionRow},
 };
@@ -175,6 +177,11 @@ impl Book for SqliteBook {
 
     fn sessions(&self, most: usize) -> BoxFuture<'_, Result<Vec<SessionRow>, BookError>> {
         Box::pin(self.read(Vec::new(), move |eye| eye.sessions(most)))
+    }
+
+    fn page(&self, filter: CallFilter, from: Option<Bookmark>) -> BoxFuture<'_, Result<Page, BookError>> {
+        let nothing = Page { rows: Vec::new(), next: None };
+        Box::pin(self.read(nothing, move |eye| eye.page(&filter, from)))
     }
 
     fn document<'a>(

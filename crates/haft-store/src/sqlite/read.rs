@@ -41,7 +41,7 @@ impl Eye<'_> {
 
     pub(super) fn result(&self, key: &CallKey) -> Result<Option<String>> {
         let sql =
-            "SELECT results.result FROM calls JOIN results ON results.no = calls.no WHERE calls.state = 1
+            "SELECT results.result FROM calls JOIN results ON results.no = calls.no WHERE calls.state IN (1, 2)
             AND calls.call = ?1 AND calls.session = (SELECT id FROM sessions WHERE name = ?2)
             AND calls.digest = ?3 AND calls.nth = ?4";
         let key = params![key.call.as_str(), key.session.as_str(), key.digest.0, key.nth];
@@ -114,8 +114,8 @@ impl Eye<'_> {
         }
         let sql = format!(
             "SELECT sessions.name, calls.call, calls.digest, calls.nth, events.turn, events.at, events.kind, events.body
-            FROM events JOIN sessions ON sessions.id = events.session LEFT JOIN calls ON calls.no = events.no
-            {} ORDER BY events.id",
+            FROM {} LEFT JOIN calls ON calls.no = events.no {} ORDER BY events.id",
+            from(filter),
             conditions.sql()
         );
         let mut statement = self.db.prepare_cached(&sql)?;
@@ -128,14 +128,18 @@ impl Eye<'_> {
         Ok(found)
     }
 
-    /// The decision is kept with the call, because it is the same for many.
     fn decisions(&self, filter: &EventFilter) -> Result<Vec<EventRow>> {
         let wants = filter.kinds.is_empty() || filter.kinds.contains(&EventKind::DECISION);
         let Some(key) = filter.key.as_ref().filter(|_| wants) else { return Ok(Vec::new()) };
+        let Some(no) = self.number(key)? else { return Ok(Vec::new()) };
+        self.decision(no)
+    }
+
+    /// The decision is kept with the call, because it is the same for many.
+    pub(super) fn decision(&self, no: i64) -> Result<Vec<EventRow>> {
         let sql = "SELECT sessions.name, calls.call, calls.digest, calls.nth, calls.turn, calls.at, 'decision', bodies.body
             FROM calls JOIN sessions ON sessions.id = calls.session JOIN bodies ON bodies.id = calls.decision
             WHERE calls.no = ?1";
-        let Some(no) = self.number(key)? else { return Ok(Vec::new()) };
         self.db.prepare_cached(sql)?.query_map([no], event)?.collect()
     }
 
@@ -147,30 +151,8 @@ impl Eye<'_> {
     }
 
     pub(super) fn sessions(&self, most: usize) -> Result<Vec<SessionRow>> {
-        let sql = "SELECT name, began, last, workspace, turns, caller,
-                (SELECT count(*) FROM calls WHERE session = sessions.id),
-                (SELECT count(*) FROM calls INDEXED BY calls_state WHERE session = sessions.id AND state = 2 AND state <> 1),
-                (SELECT count(DISTINCT touched.directory << 32 | touched.name) FROM calls CROSS JOIN touched ON touched.no = calls.no
-                    WHERE session = sessions.id AND touched.writes AND calls.state <> 2),
-                mode
-            FROM sessions ORDER BY last DESC, id DESC LIMIT ?1";
-        let mut statement = self.db.prepare_cached(sql)?;
-        let rows = statement.query_map([limit(most)], |row| {
-            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
-            Ok(SessionRow {
-                session: row.get::<_, String>(0)?.into(),
-                began: Instant(row.get(1)?),
-                last: Instant(row.get(2)?),
-                workspace: row.get(3)?,
-                turns: row.get(4)?,
-                caller: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
-                calls: count(6)?,
-                refused: count(7)?,
-                changed: count(8)?,
-                mode: row.get(9)?,
-            })
-        })?;
-        rows.collect()
+        let sql = format!("{SESSIONS} ORDER BY last DESC, id DESC LIMIT ?1");
+        self.db.prepare_cached(&sql)?.query_map([limit(most)], session)?.collect()
     }
 
     pub(super) fn document(&self, space: &str, key: &str) -> Result<Option<Document>> {
@@ -184,7 +166,41 @@ impl Eye<'_> {
     }
 }
 
-fn event(row: &Row<'_>) -> Result<EventRow> {
+/// Where events are looked for. Those of one kind in all sessions are few among all: each session is asked for its own.
+fn from(filter: &EventFilter) -> &'static str {
+    match (&filter.session, &filter.key, &filter.kinds[..]) {
+        (None, None, [_]) => {
+            "sessions CROSS JOIN events INDEXED BY events_session ON events.session = sessions.id"
+        }
+        _ => "events JOIN sessions ON sessions.id = events.session",
+    }
+}
+
+pub(super) const SESSIONS: &str = "SELECT name, began, last, workspace, turns, caller,
+        (SELECT count(*) FROM calls WHERE session = sessions.id),
+        (SELECT count(*) FROM calls INDEXED BY calls_state WHERE session = sessions.id AND state = 2 AND state <> 1),
+        (SELECT count(DISTINCT touched.directory << 32 | touched.name) FROM calls CROSS JOIN touched ON touched.no = calls.no
+            WHERE session = sessions.id AND touched.writes AND calls.state <> 2),
+        mode, id
+    FROM sessions";
+
+pub(super) fn session(row: &Row<'_>) -> Result<SessionRow> {
+    let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+    Ok(SessionRow {
+        session: row.get::<_, String>(0)?.into(),
+        began: Instant(row.get(1)?),
+        last: Instant(row.get(2)?),
+        workspace: row.get(3)?,
+        turns: row.get(4)?,
+        caller: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
+        calls: count(6)?,
+        refused: count(7)?,
+        changed: count(8)?,
+        mode: row.get(9)?,
+    })
+}
+
+pub(super) fn event(row: &Row<'_>) -> Result<EventRow> {
     let session: SessionId = row.get::<_, String>(0)?.into();
     let key = match row.get::<_, Option<String>>(1)? {
         Some(call) => Some(CallKey {
@@ -210,24 +226,24 @@ fn digest(row: &Row<'_>, index: usize) -> Result<Digest> {
     row.get::<_, [u8; 16]>(index).map(Digest)
 }
 
-fn limit(most: usize) -> i64 {
+pub(super) fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
 /// Conditions and what is filled in for their question marks.
 #[derive(Default)]
-struct Where {
+pub(super) struct Where {
     conditions: Vec<&'static str>,
-    values: Vec<Box<dyn ToSql>>,
+    pub(super) values: Vec<Box<dyn ToSql>>,
 }
 
 impl Where {
-    fn and(&mut self, condition: &'static str, value: impl ToSql + 'static) {
+    pub(super) fn and(&mut self, condition: &'static str, value: impl ToSql + 'static) {
         self.conditions.push(condition);
         self.values.push(Box::new(value));
     }
 
-    fn sql(&self) -> String {
+    pub(super) fn sql(&self) -> String {
         if self.conditions.is_empty() {
             String::new()
         } else {

@@ -324,11 +324,13 @@ impl Pen<'_> {
 
     /// Calls whose owners have gone were cut off.
     pub(super) fn mark_cut_off(&self) -> Result<()> {
-        let mut owners =
-            self.db.prepare("SELECT DISTINCT owner FROM calls WHERE state = 0 AND owner <> ?1")?;
+        // By the index of the few that have not finished, in its words: a process that begins must not look at every call.
+        let sql = "SELECT DISTINCT owner FROM calls INDEXED BY calls_state WHERE state = 0 AND state <> 1 AND owner <> ?1";
+        let mut owners = self.db.prepare(sql)?;
         let names: Vec<String> = owners.query_map([self.owner], |row| row.get(0))?.collect::<Result<_>>()?;
         for name in names.iter().filter(|name| !self.owners.is_alive(name)) {
-            self.db.execute("UPDATE calls SET state = 3 WHERE state = 0 AND owner = ?1", [name])?;
+            let sql = "UPDATE calls INDEXED BY calls_state SET state = 3 WHERE state = 0 AND state <> 1 AND owner = ?1";
+            self.db.execute(sql, [name])?;
         }
         Ok(())
     }

@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
         let lasts = matches!(err, BookError::Other(_) | BookError::Corrupt(..) | BookError::Newer { .. });
         let lost = if lasts { jobs.len() } else { jobs.len().saturating_sub(KEPT_BACK) };
         if lost > 0 {
-            (self.shared.tell)(&format!("{err}; {lost} entries of the journal are lost."));
+            (self.shared.tell)(&format!("{err}; what waited for it is lost (entries: {lost})."));
         }
         self.kept_back = jobs.into_iter().skip(lost).collect();
     }

@@ -11,7 +11,7 @@ use haft_engine::{
     Call, Session, SessionOptions,
     policy::{Answer, Asker, Mode, Origin, Question, RuleKeeper, Rules, Written},
     result::ToolResult,
-    session::{CallKey, Evidence, Found},
+    session::{CallKey, CallState, Evidence, Found},
     turn::Event,
 };
 use haft_redact::Redactor;
@@ -182,6 +182,34 @@ async fn a_call_that_was_cut_off_is_not_made_again_and_the_model_is_told_what_ca
         assert_eq!(probe.notes(), ["slow"]);
         assert_eq!(looked.0.lock().unwrap().len(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_turn_that_was_cut_off_and_sent_again_has_ended() {
+    let (workspace, probe, directory) = (Workspace::new(""), Probe::default(), tempfile::tempdir().unwrap());
+    let turn = || vec![call("1", "Often", "look"), call("2", "Once", "slow")];
+    let book: Arc<dyn Book> = Arc::new(sqlite(directory.path()));
+    let finished = || CallFilter { state: Some(CallState::Finished), most: 9, ..CallFilter::default() };
+    let session = process(&workspace, &book, &probe);
+    tokio::select! {
+        _ = session.turn(turn()) => panic!("it should take longer"),
+        () = async {
+            while probe.notes().len() < 2 || book.calls(finished()).await.unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        } => {}
+    }
+    drop((session, book));
+    for (sent, recalled) in [("again", false), ("once more", true)] {
+        let book: Arc<dyn Book> = Arc::new(sqlite(directory.path()));
+        let results = process(&workspace, &book, &probe).turn(turn()).await;
+        assert_eq!(results[0].text(), "looked");
+        assert!(results[1].text().contains("effect is unknown"), "{}", results[1].text());
+        assert!(results.iter().all(|result| is_recalled(result) == recalled), "{sent}");
+        book.flush().await.unwrap();
+    }
+    let looks = probe.notes().iter().filter(|note| *note == "look").count();
+    assert_eq!(looks, 2, "what it shows is seen again once, and answered from then on");
 }
 
 #[tokio::test]

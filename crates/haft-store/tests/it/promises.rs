@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::join_all;
 use haft_engine::session::{CallKey, CallState};
 use haft_store::{
-    CallFilter, CallNo, CallRow, Claim, Claimed, Durability, Entry, EventFilter, EventKind, EventRow,
-    Instant, Limits, Outcome, PathRow,
+    AnyRow, Book, CallFilter, CallNo, CallRow, Claim, Claimed, Durability, Entry, EventFilter, EventKind,
+    EventRow, Instant, Limits, Outcome, PathRow,
 };
 use serde_json::json;
 
@@ -42,6 +42,10 @@ every_book! {
     calls_are_found_by_their_paths,
     calls_are_paged_and_followed,
     events_are_found_in_the_order_in_which_they_happened,
+    all_that_is_kept_is_read_page_by_page_and_each_row_once,
+    a_reader_of_all_finds_what_its_filter_asks_for,
+    a_session_in_which_only_something_was_said_is_one,
+    what_is_written_meanwhile_does_not_keep_a_reader_of_all,
     what_is_past_of_a_session_is_found,
     sessions_are_counted_and_the_latest_comes_first,
     documents_are_replaced_only_by_who_has_seen_the_last,
@@ -175,7 +179,9 @@ async fn a_refused_call_may_run_later(library: &Library) {
     write(&*book, vec![Entry::Refused(Box::new(refused)), ended(&key, "no")]).await;
     let row = only_call(&*book).await;
     assert_eq!((row.state, row.verdict.as_deref()), (CallState::Refused, Some("deny")));
+    assert_eq!(book.result(&key).await.unwrap().as_deref(), Some("no"), "what the model was told is kept");
     assert_eq!(book.claim(claim(&key)).await.unwrap(), Claimed::Yours);
+    assert_eq!(book.result(&key).await.unwrap(), None);
     let row = only_call(&*book).await;
     assert_eq!((row.state, row.verdict.as_deref()), (CallState::Open, Some("allow")));
 }
@@ -340,6 +346,164 @@ async fn events_are_found_in_the_order_in_which_they_happened(library: &Library)
         ..EventFilter::default()
     };
     assert_eq!(book.events(of_session).await.unwrap().len(), 1);
+}
+
+/// Something that happened to a session, or to a call of it.
+fn happened(session: &str, key: Option<&CallKey>, kind: EventKind, at: i64) -> Entry {
+    let (session, key, body) = (session.into(), key.cloned(), json!({ "at": at }));
+    Entry::Event(EventRow { session, key, turn: 1, at: Instant(at), kind, body })
+}
+
+/// Two sessions, three turns, three calls, and what happened besides, at times from 1,000 to 8,000.
+async fn fill(book: &dyn Book) {
+    let [one, two, open] = [("s", "one", 1), ("s", "two", 2), ("t", "open", 3)]
+        .map(|(session, call, input)| key(session, call, input));
+    let turn = |session: &str, number, at| match turn(session, number) {
+        Entry::Turn(turn) => Entry::Turn(haft_store::Turn { at: Instant(at), ..turn }),
+        other => other,
+    };
+    let approval = Some(json!({ "by": "person", "said": "once" }));
+    let begun = |key: &CallKey, at| Claim { at: Instant(at), ..claim(key) };
+    let ended = |key: &CallKey, at| match finished(key, "the result") {
+        Entry::Finished(outcome) => Entry::Finished(Box::new(Outcome { at: Instant(at), ..*outcome })),
+        other => other,
+    };
+    write(book, vec![turn("s", 1, 1000), happened("s", None, EventKind::SAID, 1500)]).await;
+    book.claim(Claim { approval, ..begun(&one, 2000) }).await.unwrap();
+    write(book, vec![happened("s", Some(&one), EventKind::RETRY, 2500), ended(&one, 3000)]).await;
+    let end = Entry::TurnEnded { session: "s".into(), turn: 1, at: Instant(3500) };
+    write(book, vec![end, turn("s", 2, 4000), Entry::Refused(Box::new(begun(&two, 4500)))]).await;
+    let undone = happened("s", Some(&one), EventKind::UNDONE, 5000);
+    write(book, vec![undone, turn("t", 1, 6000), happened("t", None, EventKind::DELEGATED, 7000)]).await;
+    book.claim(begun(&open, 8000)).await.unwrap();
+}
+
+/// All that a reader finds who reads so much at a time, each row in short.
+async fn told(book: &dyn Book, filter: CallFilter) -> Vec<String> {
+    let (mut told, mut from) = (Vec::new(), None);
+    loop {
+        let page = book.page(filter.clone(), from).await.unwrap();
+        assert!(page.rows.len() <= filter.most, "{}", page.rows.len());
+        told.extend(page.rows.iter().map(short));
+        from = page.next;
+        if from.is_none() {
+            return told;
+        }
+    }
+}
+
+fn short(row: &AnyRow) -> String {
+    match row {
+        AnyRow::Session(row) => format!("session {} {}: {} calls", row.session, row.began.0, row.calls),
+        AnyRow::Turn(row) => {
+            format!("turn {} {} {}-{:?}", row.session, row.turn, row.at.0, row.ended.map(|at| at.0))
+        }
+        AnyRow::Event(row) => format!("event {} {} {}", row.session, row.kind, row.body["at"]),
+        AnyRow::Call(whole) => {
+            let kinds = whole.events.iter().map(|event| &*event.kind.0);
+            // A decision is kept with its call, or as an event of it: what is said at the start has no order.
+            let (mut kinds, later): (Vec<&str>, Vec<&str>) =
+                kinds.partition(|kind| ["decision", "input", "approval"].contains(kind));
+            kinds.sort_unstable();
+            kinds.extend(later);
+            assert!(whole.events.iter().all(|event| event.key.as_ref() == Some(&whole.call.key)));
+            let (call, paths) = (&whole.call, whole.call.paths.len());
+            let result = whole.result.as_deref().unwrap_or("nothing");
+            format!(
+                "call {} {}: {:?}, {paths} path, {}: {result}",
+                call.session,
+                call.call,
+                call.state,
+                kinds.join(" ")
+            )
+        }
+    }
+}
+
+const ALL: [&str; 10] = [
+    "session s 1000: 2 calls",
+    "session t 6000: 1 calls",
+    "turn s 1 1000-Some(3500)",
+    "turn s 2 4000-None",
+    "turn t 1 6000-None",
+    "event s said 1500",
+    "event t delegated 7000",
+    "call s one: Finished, 1 path, approval decision input retry undone: the result",
+    "call s two: Refused, 1 path, decision input: nothing",
+    "call t open: Open, 1 path, decision input: nothing",
+];
+
+async fn all_that_is_kept_is_read_page_by_page_and_each_row_once(library: &Library) {
+    let (one, other) = (library.open(), library.open());
+    assert_eq!(told(&*other, all()).await, [""; 0], "nothing is kept yet");
+    fill(&*one).await;
+    for most in [1, 2, 3, 1000] {
+        let found = told(&*other, CallFilter { most, ..all() }).await;
+        assert_eq!(found, ALL, "{most} at a time");
+    }
+}
+
+async fn a_reader_of_all_finds_what_its_filter_asks_for(library: &Library) {
+    let book = library.open();
+    fill(&*book).await;
+    let table: Vec<(CallFilter, Vec<usize>)> = vec![
+        (CallFilter { session: Some("t".into()), ..all() }, vec![1, 4, 6, 9]),
+        (CallFilter { session: Some("nobody's".into()), ..all() }, vec![]),
+        (CallFilter { since: Some(Instant(5500)), ..all() }, vec![1, 4, 6, 9]),
+        (CallFilter { since: Some(Instant(4400)), until: Some(Instant(5000)), ..all() }, vec![0, 8]),
+        (CallFilter { since: Some(Instant(1500)), until: Some(Instant(4000)), ..all() }, vec![0, 5, 7]),
+        (CallFilter { tool: Some("Write".to_owned()), ..all() }, vec![7, 8, 9]),
+        (CallFilter { state: Some(CallState::Refused), ..all() }, vec![8]),
+        (CallFilter { path: Some("/w/a.txt".to_owned()), until: Some(Instant(4500)), ..all() }, vec![7]),
+    ];
+    for (filter, expected) in table {
+        let expected: Vec<&str> = expected.into_iter().map(|at| ALL[at]).collect();
+        for most in [1, 1000] {
+            let found = told(&*book, CallFilter { most, ..filter.clone() }).await;
+            assert_eq!(found, expected, "{filter:?}");
+        }
+    }
+}
+
+async fn a_session_in_which_only_something_was_said_is_one(library: &Library) {
+    let book = library.open();
+    let said = |at| happened("s", None, EventKind::SAID, at);
+    write(&*book, vec![said(1000)]).await;
+    write(&*book, vec![said(9000)]).await;
+    let sessions = book.sessions(10).await.unwrap();
+    let [session] = &sessions[..] else { panic!("{sessions:?}") };
+    assert_eq!((session.began, session.last, session.turns), (Instant(1000), Instant(9000), 0));
+    let lately = CallFilter { since: Some(Instant(9000)), ..all() };
+    assert_eq!(told(&*book, lately).await, ["session s 1000: 0 calls", "event s said 9000"]);
+    write(&*book, vec![turn("s", 1)]).await;
+    let session = &book.sessions(10).await.unwrap()[0];
+    assert_eq!(
+        (session.workspace.as_str(), session.turns),
+        ("/w", 1),
+        "what a turn says is known from then on"
+    );
+}
+
+async fn what_is_written_meanwhile_does_not_keep_a_reader_of_all(library: &Library) {
+    let book = library.open();
+    fill(&*book).await;
+    let first = book.page(CallFilter { most: 2, ..all() }, None).await.unwrap();
+    assert_eq!(first.rows.len(), 2, "the sessions");
+    let (mut from, mut calls) = (first.next, Vec::new());
+    for round in 0..100 {
+        let Some(next) = from else { break };
+        // Somebody is always faster.
+        let later = key("later", &format!("c{round}"), 9);
+        write(&*book, vec![turn("later", 1), Entry::Started(Box::new(repeatable(&later)))]).await;
+        let page = book.page(CallFilter { most: 1, ..all() }, Some(next)).await.unwrap();
+        calls.extend(page.rows.into_iter().filter_map(|row| match row {
+            AnyRow::Call(whole) => Some(whole.call.call.to_string()),
+            _ => None,
+        }));
+        from = page.next;
+    }
+    assert_eq!(from, None, "it comes to an end");
+    assert_eq!(calls[..3], ["one", "two", "open"]);
 }
 
 async fn what_is_past_of_a_session_is_found(library: &Library) {

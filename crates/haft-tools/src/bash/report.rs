@@ -1,10 +1,10 @@
 //! What model and person are told about a command.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
 use haft_engine::result::size;
 use haft_shell::run::{Ended, Output, Status, Stopped};
-use haft_tool::{Change, FaultKind, Grant, Reply, SessionFacts, View, shown};
+use haft_tool::{Change, FaultKind, Grant, Reply, SessionFacts, View, Whole, shown};
 
 use super::{BashInput, BashOptions, is_home};
 use crate::shown::count;
@@ -24,7 +24,7 @@ impl Told<'_> {
         let mut notes: Vec<String> = self.end().into_iter().chain(where_now).collect();
         notes.extend(self.left_running());
         notes.extend(self.ended.into_iter().flat_map(|ended| ended.facts.clone()));
-        let reply = Reply::text(with_notes(output, &notes)).drawn(self.view(output, &notes));
+        let reply = as_part(output, Reply::text(with_notes(output, &notes))).drawn(self.view(output, &notes));
         let reply = self.noted(reply);
         let reply = moved.into_iter().fold(reply, Reply::change);
         self.failure().into_iter().fold(reply, Reply::failing)
@@ -118,6 +118,17 @@ pub(crate) fn with_notes(output: &Output, notes: &[String]) -> String {
         let _ = write!(text, "[{note}]");
     }
     if text.is_empty() { "[no output]".to_owned() } else { text }
+}
+
+/// Says of a reply what its text is a part of, if there was more than is shown.
+pub(crate) fn as_part(output: &Output, reply: Reply) -> Reply {
+    let cut = output.text();
+    if cut.hidden_bytes == 0 || output.is_binary() {
+        return reply;
+    }
+    let path = output.file().and_then(Result::ok).map(Path::to_owned);
+    let bytes = cut.hidden_bytes + (cut.head.len() + cut.tail.len()) as u64;
+    reply.part_of(Whole { bytes, path })
 }
 
 /// How a task ended, in a few words.

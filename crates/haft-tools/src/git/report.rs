@@ -4,7 +4,7 @@ use haft_shell::run::{Ended, Output, Status, Stopped};
 use haft_tool::{FaultKind, Reply, View};
 
 use super::TIME;
-use crate::bash::report::{as_it_came, on_one_line, with_notes};
+use crate::bash::report::{as_it_came, as_part, on_one_line, with_notes};
 
 /// Git, when it has ended, or has been told to and not yet done so.
 pub(super) struct Told<'a> {
@@ -17,7 +17,7 @@ impl Told<'_> {
     pub(super) fn reply(&self, output: &Output) -> Reply {
         let mut notes: Vec<String> = self.end().into_iter().chain(self.withheld()).collect();
         notes.extend(self.ended.into_iter().flat_map(|ended| ended.facts.clone()));
-        let reply = Reply::text(with_notes(output, &notes)).drawn(self.view(output, &notes));
+        let reply = as_part(output, Reply::text(with_notes(output, &notes))).drawn(self.view(output, &notes));
         let reply = match self.ended.map(|ended| ended.status) {
             Some(Status::Code(code)) => reply.note("exit_code", code),
             _ => reply,

@@ -10,7 +10,7 @@ use super::{
     language::Language,
     limits::is_within,
 };
-use crate::bash::report::{as_it_came, end_line, printed};
+use crate::bash::report::{as_it_came, as_part, end_line, printed};
 
 /// A snippet that has run, or was to.
 pub(super) struct Told<'a> {
@@ -37,7 +37,7 @@ impl Told<'_> {
         if text.is_empty() {
             "[no output]".clone_into(&mut text);
         }
-        let reply = Reply::text(text).drawn(self.view(&page, &notes));
+        let reply = as_part(&page, Reply::text(text)).drawn(self.view(&page, &notes));
         self.failure().into_iter().fold(reply, Reply::failing)
     }
 

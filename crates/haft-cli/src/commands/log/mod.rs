@@ -3,13 +3,14 @@
 mod table; //  many calls
 mod show; //   one call
 mod diff; //   what it changed in files
+mod export; // all that is kept
 mod when; //   times, as people write and read them
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_engine::session::CallState;
-use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter, EventKind, results::Handle};
+use haft_store::{Book, CallFilter, CallNo, CallRow, EventFilter, EventKind, EventRow, results::Handle};
 use serde_json::{Value, json};
 
 pub(crate) use when::Page;
@@ -44,7 +45,9 @@ enum What {
     Show(Box<With<Show>>),
     /// Writes the whole of a large result, of which the model got a part
     Result(Box<With<Large>>),
-    /// Writes calls with all that is known of them as lines of JSON, the earliest first
+    /// Writes all that is kept as lines of JSON: sessions, turns, events of sessions, calls with their events
+    ///
+    /// --session, --since and --until hold for all of it; the other filters choose calls, and then calls are all there is.
     Export(Box<With<Which>>),
 }
 
@@ -286,36 +289,24 @@ impl Log<'_> {
         found.into_iter().next().ok_or_else(missing)
     }
 
-    async fn export(&self, which: &Which) -> anyhow::Result<Exit> {
-        let limit = which.limit.unwrap_or(usize::MAX);
-        let mut filter = CallFilter { after: Some(CallNo(0)), ..self.filter(which)? };
-        let (mut out, mut written) = (Out::stdout(), 0);
-        while written < limit && !out.is_closed() {
-            filter.most = PAGE.min(limit - written);
-            let calls = self.book().calls(filter.clone()).await?;
-            let Some(last) = calls.last() else { break };
-            (filter.after, written) = (Some(last.no), written + calls.len());
-            for call in &calls {
-                out.json(&self.whole(call).await?)?;
-            }
-        }
-        out.flush()?;
-        Ok(Exit::Done)
-    }
-
     /// All that is known of a call.
     async fn whole(&self, call: &CallRow) -> anyhow::Result<Value> {
         let filter = EventFilter { key: Some(call.key.clone()), ..EventFilter::default() };
         let events = self.book().events(filter).await?;
         let result = self.book().result(&call.key).await?;
-        let mut whole = json!(call);
-        whole["result"] = match result.and_then(|text| haft_store::restore(&text)) {
-            Some(finished) => crate::wire::result(&finished.result),
-            None => Value::Null,
-        };
-        whole["events"] = json!(events);
-        Ok(whole)
+        Ok(whole(call, &events, result.as_deref()))
     }
+}
+
+/// A call with all of it, as programs read it.
+fn whole(call: &CallRow, events: &[EventRow], result: Option<&str>) -> Value {
+    let mut whole = json!(call);
+    whole["result"] = match result.and_then(haft_store::restore) {
+        Some(finished) => crate::wire::result(&finished.result),
+        None => Value::Null,
+    };
+    whole["events"] = json!(events);
+    whole
 }
 
 /// Calls as they come, each once.

@@ -1,8 +1,11 @@
 //! What calls do is taken back byte for byte, all at once and one by one, and made again.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
 
-use haft_store::images::Target;
+use haft_store::{Entry, Instant, Turn, images::Target};
 use serde_json::{Value, json};
 
 use super::room::Room;
@@ -188,4 +191,21 @@ fn calls_that_make_one_directory_at_once_are_taken_back_together() {
     assert!(room.turn(calls.collect()).iter().all(|result| !result.is_error()));
     room.undo(&Target::Named("work".to_owned())).unwrap();
     assert_eq!(room.tree(), before);
+}
+
+#[test]
+fn a_change_is_kept_and_taken_back_however_many_sessions_came_after_it() {
+    let room = Room::new("s");
+    room.write("a", "one");
+    room.write("a", "two");
+    let others: Vec<_> = (0..6000).map(|n| crate::library::turn(&format!("other-{n}"), 1)).collect();
+    let others = others.into_iter().map(|entry| match entry {
+        Entry::Turn(turn) => Entry::Turn(Turn { at: Instant::now(), ..turn }),
+        other => other,
+    });
+    room.append(others.collect());
+    // What nobody wants is not young any more.
+    room.images.prune(SystemTime::now() + Duration::from_secs(7200)).unwrap();
+    room.undo(&Target::Latest).unwrap();
+    assert_eq!(fs::read_to_string(room.root.join("a")).unwrap(), "one");
 }

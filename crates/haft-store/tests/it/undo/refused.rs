@@ -158,5 +158,10 @@ fn where_nothing_can_be_kept_nothing_is_changed_unless_that_was_wanted() {
         assert_eq!(room.root.join("b").exists(), is_made);
         let told = if is_made { written.meta.notes["undo"].to_string() } else { written.text() };
         assert!(told.contains("could not be kept"), "{told}");
+        assert_eq!(
+            told.contains("undo.on_failure"),
+            !is_made,
+            "whoever is refused learns what would help: {told}"
+        );
     }
 }

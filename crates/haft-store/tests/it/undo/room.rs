@@ -10,7 +10,7 @@ use std::{
 
 use haft_engine::{Call, Engine, Session, SessionOptions, policy::Mode, result::ToolResult};
 use haft_store::{
-    Journal, Retention, SqliteBook,
+    Book, Durability, Entry, Journal, Retention, SqliteBook,
     blobs::FileBlobs,
     images::{Plan, StoredImages, Target, UndoOptions, Undone},
 };
@@ -104,6 +104,12 @@ impl Room {
         let plan = self.plan(target)?;
         let ledger = self.state.join("changing");
         self.images.carry_out(&plan, Some(&ledger), "person").map_err(|err| err.to_string())
+    }
+
+    /// Another process writes to the same journal.
+    pub(crate) fn append(&self, entries: Vec<Entry>) {
+        let book = crate::kit::sqlite(&self.state);
+        self.runtime.block_on(book.append(entries, Durability::Process)).unwrap();
     }
 
     pub(crate) fn end(&self) {

@@ -201,6 +201,43 @@ fn a_question_on_a_small_terminal_keeps_its_keys() {
 }
 
 #[test]
+fn what_can_be_chosen_is_seen_on_a_small_terminal_before_anything_else() {
+    let option = |label: &str| ChoiceOption { label: label.into(), description: "a colour".into() };
+    let question = policy::Choice {
+        header: "Colour".into(),
+        question: "Which?".into(),
+        options: ["red", "blue", "green"].map(option).into(),
+        several: false,
+        own_words: true,
+    };
+    let (reply, _chosen) = oneshot::channel();
+    let undecided = Undecided { id: 3, call: None, questions: vec![question], reply };
+    let mut desk = Desk::new(40);
+    desk.screen.todos = vec![Todo { text: "look".into(), state: TodoState::Begun }];
+    let dialog = Dialog::decision(undecided);
+    assert!(dialog.height(40) > 5 && dialog.words().is_some_and(|words| words.contains("green: a colour")));
+    desk.screen.ask(dialog, 0);
+    let seen = desk.seen(10);
+    for label in ["red", "blue", "green"] {
+        assert!(seen.contains(label), "{seen}");
+    }
+    let tiny = desk.seen(8);
+    assert!(tiny.contains("more, above"), "{tiny}");
+}
+
+#[test]
+fn a_call_that_is_written_waits_and_is_gone_with_an_answer_that_broke_off() {
+    let mut desk = Desk::new(40);
+    desk.happened(Happened::CallOpened("1".into(), "Edit".into()));
+    desk.happened(Happened::CallGrew("1".into(), 40));
+    assert!(desk.seen(8).contains("Edit  40 bytes written"), "{}", desk.seen(8));
+    desk.happened(Happened::CallWritten("1".into()));
+    assert!(desk.seen(8).contains("Edit  waits"), "{}", desk.seen(8));
+    desk.happened(Happened::BrokeOff);
+    assert!(!desk.seen(8).contains("Edit"), "{}", desk.seen(8));
+}
+
+#[test]
 fn a_key_is_an_answer_only_after_the_question_could_be_read() {
     let mut desk = Desk::new(60);
     desk.types("I am wr");

@@ -41,6 +41,8 @@ pub(super) enum Happened {
     CallOpened(CallId, String),
     /// It has written so many more bytes of it.
     CallGrew(CallId, usize),
+    /// It is complete.
+    CallWritten(CallId),
     /// Its answer broke off: what it said is void.
     BrokeOff,
     /// A call is at another moment.
@@ -87,6 +89,8 @@ struct CallItem {
 enum Step {
     /// The model writes it.
     Written(usize),
+    /// It has written it, and nobody has looked at it yet.
+    Complete,
     Waits,
     /// Somebody is asked: whether it may run, or, while it runs, what it wants to know.
     Asked {
@@ -150,6 +154,11 @@ impl Transcript {
                     *size = size.saturating_add(bytes);
                 }
             }
+            Happened::CallWritten(id) => {
+                if let Some(call @ CallItem { step: Step::Written(_), .. }) = self.open_call(&id) {
+                    call.step = Step::Complete;
+                }
+            }
             Happened::BrokeOff => self.break_off(),
             Happened::Drawn(drawn) => self.drawn(drawn, now),
             Happened::Asked(id, is_asked) => self.asked(id, is_asked, now),
@@ -192,10 +201,12 @@ impl Transcript {
         }
     }
 
-    /// Calls that were not complete were never made.
+    /// Calls that nobody has looked at were never made.
     fn break_off(&mut self) {
         self.finish_words();
-        self.items.retain(|item| !matches!(item, Item::Call(call) if matches!(call.step, Step::Written(_))));
+        self.items.retain(
+            |item| !matches!(item, Item::Call(call) if matches!(call.step, Step::Written(_) | Step::Complete)),
+        );
     }
 
     /// The call with this id that is not over. Ids may come again in another turn.
@@ -393,7 +404,7 @@ impl CallItem {
     /// What is waited for is not what it does: a call that goes on afterwards is timed anew.
     fn asked(&mut self, is_asked: bool, now: u64) {
         self.step = match (&self.step, is_asked) {
-            (Step::Waits | Step::Written(_), true) => Step::Asked { runs: false },
+            (Step::Waits | Step::Written(_) | Step::Complete, true) => Step::Asked { runs: false },
             (Step::Runs(_), true) => Step::Asked { runs: true },
             (Step::Asked { runs: true }, false) => Step::Runs(None),
             (Step::Asked { runs: false }, false) => Step::Waits,
@@ -438,7 +449,7 @@ impl CallItem {
         let (sign, style, word) = match &self.step {
             Step::Written(0) => (spinner(now), QUIET, String::new()),
             Step::Written(bytes) => (spinner(now), QUIET, format!("{} written", size(*bytes))),
-            Step::Waits => (WAITING, QUIET, "waits".to_owned()),
+            Step::Waits | Step::Complete => (WAITING, QUIET, "waits".to_owned()),
             Step::Asked { .. } => ("?", WAIT, "asks you".to_owned()),
             Step::Runs(_) => (spinner(now), NOTE, elapsed(now.saturating_sub(self.since))),
             Step::Ended(Stage::Done(took), _) => (DONE, GOOD, lasted(*took)),

@@ -319,8 +319,7 @@ impl<'a> Ui<'a> {
             News::Undecided(text, undecided) => {
                 // It is read whole, however long it is: it goes above, as what the model says.
                 if let Some(text) = text {
-                    self.happened(Happened::Text(text));
-                    self.happened(Happened::Asking);
+                    self.happened(Happened::Recited(text));
                 }
                 self.put(Dialog::decision(undecided), now);
             }

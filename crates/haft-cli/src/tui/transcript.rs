@@ -51,8 +51,10 @@ pub(super) enum Happened {
     Asked(CallId, bool),
     /// Something to know.
     Noted(Tone, String),
-    /// Something that was asked for.
+    /// Something that the person wants to see, whole and now.
     Printed(View),
+    /// The same in Markdown.
+    Recited(String),
     /// The turn is over, whatever was left open.
     Over,
 }
@@ -138,7 +140,13 @@ impl Transcript {
             Happened::Thinking(piece) => self.thinking(&piece),
             Happened::Said(words) => self.add(Item::Said(words)),
             Happened::Noted(tone, words) => self.add(Item::Note(tone, words)),
-            Happened::Printed(view) => self.add(Item::Printed(view)),
+            Happened::Printed(view) => self.show(Item::Printed(view)),
+            Happened::Recited(words) => {
+                let mut stream = Stream::default();
+                stream.push(&words);
+                stream.finish();
+                self.show(Item::Text(stream));
+            }
             Happened::Asking => self.finish_words(),
             Happened::CallOpened(id, name) => {
                 self.finish_words();
@@ -169,6 +177,14 @@ impl Transcript {
     fn add(&mut self, item: Item) {
         self.finish_words();
         self.items.push_back(item);
+    }
+
+    /// Above all that goes on: what stands behind something is given out when that is over, and until then drawn in what room
+    /// there is, which is none for a long change that somebody is asked about.
+    fn show(&mut self, item: Item) {
+        self.finish_words();
+        let place = self.items.iter().position(|item| !item.is_over()).unwrap_or(self.items.len());
+        self.items.insert(place, item);
     }
 
     fn text(&mut self, piece: &str) {
@@ -266,7 +282,7 @@ impl Transcript {
     /// Shows again, and whole, what was shortened last.
     pub(super) fn show_whole(&mut self) -> bool {
         let Some(Whole { title, view }) = self.whole.take() else { return false };
-        self.add(Item::Printed(View::List(vec![View::Text(title), view])));
+        self.show(Item::Printed(View::List(vec![View::Text(title), view])));
         true
     }
 

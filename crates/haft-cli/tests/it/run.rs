@@ -218,7 +218,7 @@ fn a_call_that_failed_says_why_and_where_in_the_workspace() {
     let model = Model::new([calls, Turn::new().text("Oh.")]);
     let ran = model.run(&place(), &["Look"]);
     assert!(ran.err.contains("✗ Read none.txt: cannot read "), "{ran:?}");
-    assert!(ran.err.contains("none.txt 2>/dev/null: [exit code 1]\n"), "{ran:?}");
+    assert!(ran.err.contains("none.txt 2> /dev/null: [exit code 1]\n"), "{ran:?}");
 }
 
 #[test]

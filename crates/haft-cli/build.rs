@@ -4,8 +4,6 @@
 //! so that most of the program would be in memory. `order.txt` has the names; `cargo xtask order` makes it anew. A name that is
 //! no longer there does no harm, and without the list everything works as well, in more memory.
 
-#![expect(clippy::print_stdout, reason = "this is how cargo is spoken to")]
-
 use std::{env, fs, path::PathBuf};
 
 const LIST: &str = "order.txt";
@@ -35,10 +33,10 @@ fn is_known_to_work() -> bool {
 /// A script for the linker: a section of its own for these functions, before all others.
 fn text(list: &str) -> String {
     let names = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    // What follows is a hash, another one for each compiler and version of a crate.
-    let section = |name: &str| match name.ends_with("17h") {
-        true => format!("*(.text.{name}*)\n"),
-        false => format!("*(.text.{name})\n"),
+    let section = |name: &str| {
+        // What follows is a hash, another one for each compiler and version of a crate.
+        let rest = if name.ends_with("17h") { "*" } else { "" };
+        format!("*(.text.{name}{rest} .text.unlikely.{name}{rest})\n")
     };
     let sections: String = names.map(section).collect();
     format!("SECTIONS {{ .text.used : {{\n{sections}}} }}\nINSERT BEFORE .text;\n")

@@ -63,7 +63,10 @@ fn haft_run(haft: &Haft, project: &Path) -> Result<Watch> {
         call("Bash", json!({ "command": "echo done" })),
         call("Grep", json!({ "pattern": "line", "output_mode": "content" })),
         call("Glob", json!({ "pattern": "*.txt" })),
-        call("Edit", json!({ "file_path": "a.txt", "old_string": "a line", "new_string": "b", "replace_all": true })),
+        call(
+            "Edit",
+            json!({ "file_path": "a.txt", "old_string": "a line", "new_string": "b", "replace_all": true }),
+        ),
         call("Write", json!({ "file_path": "c.txt", "content": "new\n" })),
         call("TodoWrite", json!({ "todos": [{ "content": "more", "status": "pending" }] })),
         call("Read", json!({ "file_path": "/etc/shadow" })),
@@ -158,7 +161,8 @@ fn names(used: &BTreeSet<String>, there: &BTreeMap<String, u64>) -> Vec<String> 
 /// A name without the hash at its end.
 fn stem(name: &str) -> &str {
     const HASH: usize = "0123456789abcdefE".len();
-    let is_hash = |hash: &str| hash.ends_with('E') && hash[..HASH - 1].bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hash =
+        |hash: &str| hash.ends_with('E') && hash[..HASH - 1].bytes().all(|byte| byte.is_ascii_hexdigit());
     match name.len().checked_sub(HASH).and_then(|at| name.split_at_checked(at)) {
         Some((stem, hash)) if stem.starts_with("_ZN") && stem.ends_with("17h") && is_hash(hash) => stem,
         _ => name,
@@ -171,7 +175,10 @@ mod tests {
 
     #[test]
     fn a_name_is_read_from_its_first_line_and_loses_its_hash() {
-        assert_eq!(function("fn=(7) _ZN4haft4main17h0123456789abcdefE'2"), Some("_ZN4haft4main17h0123456789abcdefE"));
+        assert_eq!(
+            function("fn=(7) _ZN4haft4main17h0123456789abcdefE'2"),
+            Some("_ZN4haft4main17h0123456789abcdefE")
+        );
         assert_eq!(function("fn=(7)"), None);
         assert_eq!(function("calls=1 2"), None);
         assert_eq!(stem("_ZN4haft4main17h0123456789abcdefE"), "_ZN4haft4main17h");
@@ -183,7 +190,8 @@ mod tests {
     fn a_name_that_many_share_is_taken_exactly_and_then_for_all() {
         let one = |name: &str, hash: u8| format!("_ZN{name}17h{:016x}E", hash);
         let there: BTreeMap<String, u64> =
-            [(one("a", 1), 10), (one("b", 1), 10), (one("b", 2), 90), (one("c", 1), 10), ("d".to_owned(), 5)].into();
+            [(one("a", 1), 10), (one("b", 1), 10), (one("b", 2), 90), (one("c", 1), 10), ("d".to_owned(), 5)]
+                .into();
         let used = [one("a", 1), one("b", 1), "d".to_owned()].into();
         assert_eq!(names(&used, &there), ["_ZNa17h", "d", &one("b", 1), "_ZNb17h"]);
     }

@@ -16,7 +16,6 @@ use haft_tool::{Block, CallId, FaultKind};
 use crate::{
     Agent, AgentEvent, ModelStream, OnEvent,
     ids::{Ids, Names},
-    partial::Partial,
 };
 
 /// What became of a request.
@@ -77,13 +76,15 @@ impl Agent {
                 self.complete(answer, *response, on).await
             }
             Ended::Failed(error) => {
+                let said = stream.so_far();
                 drop(stream);
-                self.broke_off(answer, on).await;
+                self.broke_off(answer, said, on).await;
                 Exchanged::Failed(error)
             }
             Ended::Interrupted => {
+                let said = stream.so_far();
                 drop(stream);
-                self.stopped(answer, on).await
+                self.stopped(answer, said, on).await
             }
         }
     }
@@ -101,22 +102,25 @@ impl Agent {
 
     /// The answer broke off. Calls that ran have results, which are neither lost nor made again: the model is asked to go on
     /// from there. If none ran, nothing happened, and the same is asked again.
-    async fn broke_off(&mut self, mut answer: Answer, on: OnEvent<'_>) {
+    async fn broke_off(&mut self, mut answer: Answer, said: Assistant, on: OnEvent<'_>) {
         answer.wait_for_running(on).await;
         if answer.ran {
-            self.keep_partial(answer, on).await;
+            self.keep_partial(answer, said, on).await;
         }
     }
 
     /// Somebody stopped it: what the model has said so far was said.
-    async fn stopped(&mut self, answer: Answer, on: OnEvent<'_>) -> Exchanged {
-        let text = self.keep_partial(answer, on).await;
+    async fn stopped(&mut self, answer: Answer, said: Assistant, on: OnEvent<'_>) -> Exchanged {
+        let text = self.keep_partial(answer, said, on).await;
         Exchanged::Interrupted { text }
     }
 
-    async fn keep_partial(&mut self, mut answer: Answer, on: OnEvent<'_>) -> String {
-        let Some(message) = std::mem::take(&mut answer.partial).message() else { return String::new() };
+    /// What was said of an answer that is not complete joins the conversation, with results for its calls.
+    async fn keep_partial(&mut self, mut answer: Answer, message: Assistant, on: OnEvent<'_>) -> String {
         let (text, calls) = (message.text(), message.calls().cloned().collect::<Vec<Call>>());
+        if text.trim().is_empty() && calls.is_empty() {
+            return String::new();
+        }
         // Before it is kept: nothing of it may start from now on.
         answer.stop();
         let results = answer.finish(&calls, on).await;
@@ -153,7 +157,6 @@ struct Answer {
     interrupt: Interrupt,
     turn: Option<LiveTurn>,
     names: Names,
-    partial: Partial,
     running: HashSet<CallId>,
     /// Whether a call has run, or been refused: whether there is a result that says something.
     ran: bool,
@@ -166,7 +169,6 @@ impl Answer {
             interrupt: interrupt.child(),
             turn: None,
             names: Names::default(),
-            partial: Partial::default(),
             running: HashSet::new(),
             ran: false,
         }
@@ -190,7 +192,6 @@ impl Answer {
                     Some(StreamEvent::Failed(error)) => return Ended::Failed(*error),
                     None => return Ended::Failed(cut_off()),
                     Some(event) => {
-                        self.partial.note(&event);
                         let event = self.names.rename(event, ids);
                         if let StreamEvent::Call(call) = &event {
                             self.push(call.clone(), session);

@@ -13,7 +13,6 @@ mod event; //      what is told meanwhile, and in the end
 mod agent; //      one conversation
 mod run; //        from what a person wants to an answer
 mod exchange; //   one request, its answer, its calls
-mod partial; //    an answer that broke off
 mod ids; //        calls, told apart
 mod retry; //      asking again
 mod guard; //      a model that goes round in circles

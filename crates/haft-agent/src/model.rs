@@ -3,7 +3,7 @@
 //! The client of `haft-model` is one. A trait, because a show or a test has a model that follows a script, and because
 //! agents that share one should not know what it is.
 
-use haft_model::{ModelError, Request, StreamEvent};
+use haft_model::{Assistant, ModelError, Request, StreamEvent};
 use haft_tool::BoxFuture;
 
 /// Answers requests. Shared by all agents that ask it.
@@ -17,6 +17,10 @@ pub trait Model: Send + Sync {
 pub trait ModelStream: Send {
     /// The next event; `None` after the last, which is `Done` or `Failed`. It may be dropped and asked again.
     fn next(&mut self) -> BoxFuture<'_, Option<StreamEvent>>;
+
+    /// What was said so far, with what the API wants back of it. Asked once, of an answer that broke off or is stopped: of
+    /// its calls those count that `next` has given out.
+    fn so_far(&mut self) -> Assistant;
 }
 
 #[cfg(feature = "client")]
@@ -33,5 +37,9 @@ impl Model for haft_model::Client {
 impl ModelStream for haft_model::Stream {
     fn next(&mut self) -> BoxFuture<'_, Option<StreamEvent>> {
         Box::pin(haft_model::Stream::next(self))
+    }
+
+    fn so_far(&mut self) -> Assistant {
+        haft_model::Stream::so_far(self)
     }
 }

@@ -13,8 +13,9 @@ impl Patience {
             return None;
         }
         match error.retry_after {
-            Some(wanted) => (wanted <= self.most).then_some(wanted),
-            None => Some(self.own(attempt)),
+            // A nought says nothing: the server is as busy as it was.
+            Some(wanted) if !wanted.is_zero() => (wanted <= self.most).then_some(wanted),
+            _ => Some(self.own(attempt)),
         }
     }
 
@@ -51,6 +52,7 @@ mod tests {
         let patience = Patience::default();
         let asked = |seconds| patience.before(2, &error(ErrorKind::RateLimited, Some(seconds)));
         assert_eq!((asked(7), asked(3600)), (Some(Duration::from_secs(7)), None));
+        assert!(asked(0).is_some_and(|pause| pause > Duration::from_millis(300)));
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::{
 /// So often an answer that was cut off at the most tokens is asked to go on, in a row.
 const MOST_CONTINUED: u32 = 3;
 
+/// So often in a row a model that stops without a word is asked again.
+const MOST_EMPTY: u32 = 2;
+
 /// So often in a row a model may want to be asked again with what it said so far, or a hook may keep it going.
 const MOST_AGAIN: u32 = 20;
 
@@ -30,6 +33,8 @@ struct Run {
     failed: u32,
     /// Answers in a row that were cut off.
     continued: u32,
+    /// Answers in a row without a word.
+    empty: u32,
     /// Whether the conversation was made shorter because the API said that it must be, and has not been answered since.
     squeezed: bool,
     /// Answers in a row after which the model wanted to be asked again.
@@ -196,6 +201,8 @@ impl Agent {
         (run.failed, run.squeezed) = (0, false);
         run.usage += usage;
         self.count(usage);
+        let is_empty = text.trim().is_empty() && calls.is_empty();
+        run.empty = if is_empty { run.empty + 1 } else { 0 };
         if !text.trim().is_empty() {
             run.text = text;
         }
@@ -257,6 +264,12 @@ impl Agent {
             Stop::ContextWindow => return Some(End::TokenLimit),
             Stop::End | Stop::Calls | Stop::Other(_) => {}
         }
+        if let Some(error) = wordless(run, &stop) {
+            if run.empty > MOST_EMPTY {
+                return Some(End::Failed(error));
+            }
+            return self.failed(run, error, on, interrupt).await;
+        }
         let said = self.session.stops(&run.text, run.kept_going > 0).await;
         notices(&said, on);
         if let Some(why) = said.iter().find_map(|said| said.stop.clone()) {
@@ -275,6 +288,19 @@ impl Agent {
             }
         }
     }
+}
+
+/// What is wrong with an answer without a word. After other words, the end of a turn needs none; what an API has another word
+/// for, such as a call that it could not read, is no end.
+fn wordless(run: &Run, stop: &Stop) -> Option<ModelError> {
+    let why = match stop {
+        _ if run.empty == 0 => return None,
+        Stop::Other(why) => format!(" ({why})"),
+        _ if !run.text.is_empty() || (run.empty > MOST_EMPTY && run.turns > run.empty) => return None,
+        _ => String::new(),
+    };
+    let message = format!("the model stopped without a word{why}");
+    Some(ModelError { kind: ErrorKind::Unreadable, message, status: None, retry_after: None })
 }
 
 const INTERRUPTED: &str = "[The person stopped the turn before it was complete.]";

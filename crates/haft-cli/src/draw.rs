@@ -7,6 +7,7 @@ use std::{
     env,
     fmt::Write,
     io::{self, IsTerminal},
+    path::Path,
 };
 
 use anstream::{AutoStream, ColorChoice};
@@ -35,6 +36,15 @@ impl Paint {
     pub(crate) fn style(self, style: Style, text: &str) -> String {
         if self.is_on && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
+}
+
+/// A text in which paths of the workspace begin there.
+pub(crate) fn within(text: &str, workspace: &Path) -> String {
+    let workspace = workspace.display().to_string();
+    if workspace.len() < 2 {
+        return text.to_owned();
+    }
+    text.replace(&format!("{workspace}/"), "").replace(&format!(" {workspace} "), " . ")
 }
 
 /// A text whose control characters are written out, except line ends and tabs.

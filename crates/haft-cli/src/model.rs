@@ -3,11 +3,11 @@
 //! A key is sent where it belongs. One of a vendor goes to that vendor; a server somewhere else gets a key only if the
 //! settings name the variable that has it.
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_agent::{AgentOptions, Model};
-use haft_model::{Client, Dialect, Effort, Endpoint, Key, Thinking, takes_references};
+use haft_model::{Client, Dialect, Effort, Endpoint, ErrorKind, Key, ModelError, Thinking, takes_references};
 
 use crate::{
     exit::usage,
@@ -35,6 +35,8 @@ pub(crate) fn dialects() -> impl TypedValueParser<Value = Dialect> {
 pub(crate) struct Choice {
     pub(crate) name: String,
     pub(crate) endpoint: Endpoint,
+    /// The variable that has the key that is sent.
+    key_variable: Option<String>,
     /// Whether it is at its vendor's own address.
     is_vendors: bool,
     /// What all that is asked there took.
@@ -63,19 +65,21 @@ pub(crate) fn choose(
         (None, Some(_)) => Dialect::OpenAi,
         (None, None) => vendor(name, environment).ok_or_else(|| usage(NO_MODEL))?,
     };
-    let key = match (&set.key_env, base) {
-        (Some(variable), _) => Some(environment(variable).ok_or_else(|| {
-            usage(format!("model.key_env is {variable}, and the environment has no such variable"))
-        })?),
+    let key_variable = match (&set.key_env, base) {
+        (Some(variable), _) => Some(variable.as_str()),
         (None, Some(_)) => None,
-        (None, None) => {
-            let variable = Endpoint::key_variable(dialect);
-            Some(environment(variable).ok_or_else(|| {
-                usage(format!(
-                    "{dialect} wants a key: set {variable}, or name another variable in model.key_env"
-                ))
-            })?)
-        }
+        (None, None) => Some(Endpoint::key_variable(dialect)),
+    };
+    let key = match key_variable {
+        None => None,
+        Some(variable) => Some(environment(variable).ok_or_else(|| match set.key_env {
+            Some(_) => {
+                usage(format!("model.key_env is {variable}, and the environment has no such variable"))
+            }
+            None => usage(format!(
+                "{dialect} wants a key: set {variable}, or name another variable in model.key_env"
+            )),
+        })?),
     };
     let usual = USUAL
         .iter()
@@ -86,12 +90,21 @@ pub(crate) fn choose(
         (None, Some(_), _) | (None, None, None) => "default",
         (None, None, Some((_, name))) => name,
     };
-    let endpoint = Endpoint::new(dialect).key(key);
+    let mut endpoint = Endpoint::new(dialect).key(key);
+    if let Some(seconds) = set.timeout_s {
+        endpoint = endpoint.idle_timeout(Duration::from_secs(seconds.get() as u64));
+    }
     let endpoint = match base {
         Some(base) => endpoint.base(base),
         None => endpoint,
     };
-    Ok(Choice { name: name.to_owned(), endpoint, is_vendors: base.is_none(), spent: Spent::default() })
+    Ok(Choice {
+        name: name.to_owned(),
+        endpoint,
+        key_variable: key_variable.map(str::to_owned),
+        is_vendors: base.is_none(),
+        spent: Spent::default(),
+    })
 }
 
 fn of_openai(one: Dialect, other: Dialect) -> bool {
@@ -103,7 +116,7 @@ fn of_openai(one: Dialect, other: Dialect) -> bool {
 fn vendor(name: Option<&str>, environment: &dyn Fn(&str) -> Option<Key>) -> Option<Dialect> {
     let told = name.and_then(|name| match name {
         _ if name.starts_with("claude") => Some(Dialect::Anthropic),
-        _ if name.starts_with("gpt") || name.starts_with("o3") || name.starts_with("o4") => {
+        _ if ["gpt", "o1", "o3", "o4"].iter().any(|beginning| name.starts_with(beginning)) => {
             Some(Dialect::Responses)
         }
         _ if name.starts_with("gemini") => Some(Dialect::Gemini),
@@ -123,6 +136,24 @@ impl Choice {
     #[cfg(feature = "tui")]
     pub(crate) fn named(&self, name: String) -> Choice {
         Choice { name, ..self.clone() }
+    }
+
+    /// What whoever asked can do about an error, where that is known.
+    pub(crate) fn advice(&self, error: &ModelError) -> Option<String> {
+        match (error.kind, &self.key_variable) {
+            (ErrorKind::Unauthorized, Some(variable)) => {
+                Some(format!("the key that was sent is that of {variable}"))
+            }
+            (ErrorKind::Unauthorized, None) => Some(
+                "no key was sent; if there must be one, name the variable that has it: key_env of [model] in the settings"
+                    .to_owned(),
+            ),
+            (ErrorKind::NotFound, _) => Some(
+                "is the model's name right (--model, or name of [model]), and does its address lead to the API (--base-url)?"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
     }
 
     /// How an agent asks it.

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_agent::{Model, ModelStream};
-use haft_model::{ModelError, Request, StreamEvent, Usage};
+use haft_model::{Assistant, ModelError, Request, StreamEvent, Usage};
 use haft_tool::BoxFuture;
 
 use crate::settings::Price;
@@ -39,7 +39,8 @@ impl<M: Model> Model for Counted<M> {
     fn stream<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(async move {
             let stream = self.model.stream(request).await?;
-            Ok(Box::new(CountedStream { stream, spent: self.spent.clone() }) as Box<dyn ModelStream>)
+            Ok(Box::new(CountedStream { stream, spent: self.spent.clone(), so_far: Usage::default() })
+                as Box<dyn ModelStream>)
         })
     }
 }
@@ -47,17 +48,35 @@ impl<M: Model> Model for Counted<M> {
 struct CountedStream {
     stream: Box<dyn ModelStream>,
     spent: Spent,
+    /// What the answer took so far.
+    so_far: Usage,
+}
+
+/// What was written is paid for, also of an answer that broke off or was stopped.
+impl Drop for CountedStream {
+    fn drop(&mut self) {
+        *self.spent.lock() += self.so_far;
+    }
 }
 
 impl ModelStream for CountedStream {
     fn next(&mut self) -> BoxFuture<'_, Option<StreamEvent>> {
         Box::pin(async move {
             let event = self.stream.next().await;
-            if let Some(StreamEvent::Done(response)) = &event {
-                *self.spent.lock() += response.usage;
+            match &event {
+                Some(StreamEvent::Usage(usage)) => self.so_far = *usage,
+                Some(StreamEvent::Done(response)) => {
+                    *self.spent.lock() += response.usage;
+                    self.so_far = Usage::default();
+                }
+                _ => {}
             }
             event
         })
+    }
+
+    fn so_far(&mut self) -> Assistant {
+        self.stream.so_far()
     }
 }
 

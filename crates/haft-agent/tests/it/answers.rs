@@ -2,7 +2,7 @@
 
 use haft_agent::End;
 use haft_model::{Dialect, ErrorKind, Stop};
-use haft_testkit::Turn;
+use haft_testkit::{Script, Turn};
 use serde_json::json;
 
 use crate::kit::Stage;
@@ -108,4 +108,35 @@ async fn agents_in_one_process_know_nothing_of_each_other() {
     assert_eq!((a.end, b.end), (End::Answered, End::Answered));
     assert_eq!(run(&one), run(&other));
     assert!(!other.requests()[1].text.contains("\"A\""));
+}
+
+#[tokio::test]
+async fn a_model_that_stops_without_a_word_is_asked_again_but_not_for_ever() {
+    let stop = Stop::Other("MALFORMED_FUNCTION_CALL".to_owned());
+    let stage = Stage::speaking(Dialect::Gemini, [Turn::new().stop(stop), Turn::new().text("Here.")]).await;
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "Here."));
+    let told = stage.told();
+    let again = "again 2: the model stopped without a word (MALFORMED_FUNCTION_CALL)";
+    assert!(told.iter().any(|line| line == again), "{told:?}");
+    let requests = stage.requests();
+    assert_eq!(requests[0].text, requests[1].text);
+
+    let stage = Stage::new(Script::always(Turn::new())).await;
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert!(matches!(outcome.end, End::Failed(error) if error.kind == ErrorKind::Unreadable));
+    assert_eq!(outcome.turns, 3);
+}
+
+#[tokio::test]
+async fn who_has_said_something_may_end_without_a_word() {
+    let first = Turn::new().text("I look.").call("Sized", json!({ "bytes": 5 }));
+    let stage = Stage::new([first, Turn::new()]).await;
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert_eq!((outcome.end, outcome.text.as_str(), outcome.turns), (End::Answered, "I look.", 2));
+
+    let silent = Turn::new().call("Sized", json!({ "bytes": 5 }));
+    let stage = Stage::new([silent, Turn::new(), Turn::new(), Turn::new()]).await;
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert_eq!((outcome.end, outcome.text.as_str(), outcome.turns), (End::Answered, "", 4));
 }

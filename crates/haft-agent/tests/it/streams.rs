@@ -86,3 +86,35 @@ async fn ids_that_come_again_are_told_apart_and_given_back() {
     assert_eq!(last[6]["content"][0]["tool_use_id"], "toolu_1", "{last}");
     assert!(!last.to_string().contains('~'));
 }
+
+#[tokio::test]
+async fn an_answer_that_broke_off_after_calls_goes_back_with_its_thoughts() {
+    let first = Turn::new()
+        .thinking("Where?")
+        .call("Sleep", json!({ "ms": 1 }))
+        .pause(PAUSE)
+        .thinking("And then")
+        .error("overloaded_error", "too much");
+    let stage = Stage::new([first, Turn::new().text("Done.")]).await;
+    assert_eq!(stage.run(&mut stage.agent(), "Go").await.end, End::Answered);
+    let said = stage.requests()[1].body["messages"][1]["content"].clone();
+    let kinds: Vec<&str> =
+        said.as_array().unwrap().iter().filter_map(|block| block["type"].as_str()).collect();
+    assert_eq!((kinds, &said[0]["signature"]), (vec!["thinking", "tool_use"], &json!("c2ln")));
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_with_the_call_that_came_of_it_and_not_without() {
+    let first = Turn::new()
+        .thinking("Where?")
+        .call("Sleep", json!({ "ms": 1 }))
+        .pause(PAUSE)
+        .thinking("And then")
+        .error("server_error", "too much");
+    let stage = Stage::speaking(haft_model::Dialect::Responses, [first, Turn::new().text("Done.")]).await;
+    assert_eq!(stage.run(&mut stage.agent(), "Go").await.end, End::Answered);
+    let input = stage.requests()[1].body["input"].clone();
+    let kinds: Vec<&str> =
+        input.as_array().unwrap().iter().filter_map(|item| item["type"].as_str()).collect();
+    assert_eq!(kinds, ["message", "reasoning", "function_call", "function_call_output"], "{input}");
+}

@@ -78,6 +78,7 @@ pub(super) const KEYS: &[Key] = &[
     key("model.answer_tokens", Lower(|set| figure(set.model.answer_tokens, usize::MAX))),
     key("model.max_turns", Lower(|set| figure(set.model.max_turns, usize::MAX))),
     key("model.run_tokens", Lower(|set| figure(set.model.run_tokens, usize::MAX))),
+    key("model.timeout_s", Never(MODEL)),
     key("model.tool_references", Never(MODEL)),
     key("model.price.input", Never(PRICE)),
     key("model.price.cached", Never(PRICE)),

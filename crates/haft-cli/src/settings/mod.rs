@@ -88,6 +88,8 @@ pub(crate) struct Model {
     pub(crate) max_turns: Option<NonZeroUsize>,
     /// The tokens that it writes in a run, in all answers.
     pub(crate) run_tokens: Option<NonZeroUsize>,
+    /// The seconds for which it may say nothing.
+    pub(crate) timeout_s: Option<NonZeroUsize>,
     /// Whether it is referred to tools instead of told their schemas.
     pub(crate) tool_references: Option<bool>,
     /// What it costs.
@@ -188,6 +190,7 @@ impl Model {
             answer_tokens: later.answer_tokens.or(self.answer_tokens),
             max_turns: later.max_turns.or(self.max_turns),
             run_tokens: later.run_tokens.or(self.run_tokens),
+            timeout_s: later.timeout_s.or(self.timeout_s),
             tool_references: later.tool_references.or(self.tool_references),
             price: self.price.and(later.price),
         }

@@ -218,6 +218,7 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("model.answer_tokens", None, Some("1000")),
     ("model.max_turns", None, Some("3")),
     ("model.run_tokens", None, Some("1000")),
+    ("model.timeout_s", Some("900"), None),
     ("model.tool_references", Some("true"), None),
     ("model.price.input", Some("0"), None),
     ("model.price.cached", Some("0"), None),

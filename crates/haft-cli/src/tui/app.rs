@@ -31,13 +31,13 @@ use super::{
     doing::Models,
     history::{History, Kept},
     inline::Inline,
-    layout,
+    layout::{self, BESIDE_DIALOG},
     screen::{Running, Screen, Status, Wish},
     slash::Slash,
     terminal::{Guard, Painter},
     transcript::{Happened, Tone},
 };
-use crate::{memory::Keeper, out, place, setup::Setup};
+use crate::{draw::within, memory::Keeper, model::Choice, out, place, setup::Setup};
 
 /// As often as this the screen is drawn, at most.
 const FRAME: Duration = Duration::from_millis(33);
@@ -315,18 +315,27 @@ impl<'a> Ui<'a> {
     fn heard(&mut self, news: News, now: u64) {
         match news {
             News::Asked(asked) => self.screen.ask(Dialog::question(asked), now),
-            News::Inquired(inquired) => self.screen.ask(Dialog::form(inquired), now),
+            News::Inquired(inquired) => self.put(Dialog::form(inquired), now),
             News::Undecided(text, undecided) => {
                 // It is read whole, however long it is: it goes above, as what the model says.
                 if let Some(text) = text {
-                    self.happened(Happened::Text(text));
-                    self.happened(Happened::Asking);
+                    self.happened(Happened::Recited(text));
                 }
-                self.screen.ask(Dialog::decision(undecided), now);
+                self.put(Dialog::decision(undecided), now);
             }
             News::Withdrawn(id) => self.screen.withdraw(id, now),
             News::Told(words) => self.note(Tone::Plain, words),
         }
+    }
+
+    /// Asks. What a small screen cannot show whole goes above, too, where it can be scrolled to.
+    fn put(&mut self, dialog: Dialog, now: u64) {
+        if dialog.height(self.screen.columns) + BESIDE_DIALOG > self.height
+            && let Some(words) = dialog.words()
+        {
+            self.print(View::text(words));
+        }
+        self.screen.ask(dialog, now);
     }
 
     fn resized(&mut self) {
@@ -457,6 +466,7 @@ impl<'a> Ui<'a> {
             StreamEvent::Thinking(piece) => self.happened(Happened::Thinking(piece)),
             StreamEvent::CallOpened { id, name } => self.happened(Happened::CallOpened(id, name)),
             StreamEvent::CallArguments { id, piece } => self.happened(Happened::CallGrew(id, piece.len())),
+            StreamEvent::Call(call) => self.happened(Happened::CallWritten(call.id)),
             _ => {}
         }
     }
@@ -465,7 +475,7 @@ impl<'a> Ui<'a> {
     fn ended(&mut self, outcome: &Outcome) {
         self.keeper.keep();
         self.happened(Happened::Over);
-        if let Some((tone, words)) = end_words(outcome) {
+        if let Some((tone, words)) = end_words(outcome, &self.models.choice) {
             self.note(tone, words);
         }
     }
@@ -531,12 +541,7 @@ impl<'a> Ui<'a> {
 
 /// A view in which paths begin in the workspace. Only for what is over or goes on: a question names places in full.
 fn shorter(view: View, session: &Session) -> View {
-    let workspace = session.workspace().display().to_string();
-    if workspace.len() < 2 {
-        return view;
-    }
-    let short =
-        |text: &str| text.replace(&format!("{workspace}/"), "").replace(&format!(" {workspace} "), " . ");
+    let short = |text: &str| within(text, &session.workspace());
     match view {
         View::Text(text) => View::Text(short(&text)),
         View::Diff { path, unified } => View::Diff { path: short(&path), unified },
@@ -546,7 +551,7 @@ fn shorter(view: View, session: &Session) -> View {
 }
 
 /// Why a turn ended without an answer.
-pub(super) fn end_words(outcome: &Outcome) -> Option<(Tone, String)> {
+pub(super) fn end_words(outcome: &Outcome, choice: &Choice) -> Option<(Tone, String)> {
     let words = match &outcome.end {
         End::Answered => return None,
         End::TurnLimit => "the model was asked as often as it may be; say more to go on".to_owned(),
@@ -557,7 +562,10 @@ pub(super) fn end_words(outcome: &Outcome) -> Option<(Tone, String)> {
         }
         End::Stopped(why) => format!("a hook stopped it: {why}"),
         End::Refused => "the model does not want to do this".to_owned(),
-        End::Failed(error) => return Some((Tone::Error, format!("the model does not answer: {error}"))),
+        End::Failed(error) => {
+            let advice = choice.advice(error).map_or_else(String::new, |advice| format!("\n{advice}"));
+            return Some((Tone::Error, format!("the model does not answer: {error}{advice}")));
+        }
         end => end.name().to_owned(),
     };
     Some((Tone::Warning, words))

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{
     editor::Editor,
-    text::{Break, Row, fit_row, prefixed, row, span, wrap},
+    text::{Break, Row, fit, fit_row, prefixed, row, span, wrap},
     theme::{BAD, NOTE, PLAIN, QUIET, STRONG, WAIT},
     view,
 };
@@ -204,6 +204,24 @@ impl Dialog {
         }
     }
 
+    /// How many rows all of it would take.
+    pub(super) fn height(&self, columns: usize) -> usize {
+        self.rows(columns, usize::MAX, true).len()
+    }
+
+    /// What is asked, whole, in words; a question about a call has a key for that.
+    pub(super) fn words(&self) -> Option<String> {
+        match self {
+            Dialog::Question(_) => None,
+            Dialog::Form(form) => Some(form.inquired.head.clone()),
+            Dialog::Decision(decision) => {
+                let questions = &decision.undecided.questions;
+                let shown = questions.iter().zip(1..);
+                Some(shown.map(|(question, at)| choose::shown(question, at, questions.len())).collect())
+            }
+        }
+    }
+
     /// The rows of it, at most so many, and where its text is written: a row, and columns before it.
     pub(super) fn rows(&self, columns: usize, height: usize, listens: bool) -> Vec<Row> {
         match self {
@@ -386,18 +404,33 @@ impl Decision {
         Pressed::Answered
     }
 
+    /// Where there is little room, what can be chosen comes before how.
     fn rows(&self, columns: usize, height: usize) -> Vec<Row> {
-        let mut rows = vec![row("The model asks you:", STRONG.patch(WAIT))];
         let (number, of) = (self.chosen.len() + 1, self.undecided.questions.len());
-        if let Some(question) = self.undecided.questions.get(self.chosen.len()) {
-            let shown = choose::shown(question, number, of);
-            rows.extend(shown.lines().flat_map(|line| wrap(&row(line, PLAIN), columns, 8, Break::Words)));
+        let head = row("The model asks you:", STRONG.patch(WAIT));
+        let mut last: Vec<Row> = self.wrong.iter().map(|wrong| fit_row(row(wrong, BAD), columns)).collect();
+        last.extend(writing(Row::from(span("> ", NOTE)), &self.editor, columns));
+        let Some(question) = self.undecided.questions.get(self.chosen.len()) else { return last };
+        let wrapped =
+            |line: &str| wrap(&row(line, PLAIN), columns, 8, Break::Words).into_iter().collect::<Vec<Row>>();
+        let shown = choose::shown(question, number, of);
+        let lines: Vec<&str> = shown.lines().collect();
+        let (how, what) = lines.split_last().unwrap_or((&"", &[]));
+        let mut rows: Vec<Row> = what.iter().flat_map(|line| wrapped(line)).collect();
+        let how = wrapped(how);
+        let room = height.saturating_sub(last.len());
+        if rows.len() + how.len() <= room {
+            rows.extend(how);
         }
-        rows.truncate(height.saturating_sub(3).max(3));
-        if let Some(wrong) = &self.wrong {
-            rows.push(fit_row(row(wrong, BAD), columns));
+        if rows.len() < room {
+            rows.insert(0, head);
         }
-        rows.extend(writing(Row::from(span("> ", NOTE)), &self.editor, columns));
+        if rows.len() > room {
+            let hidden = rows.len() - room.saturating_sub(1);
+            rows.truncate(room.saturating_sub(1));
+            rows.push(row(&fit(&format!("  ⋮ {hidden} more, above"), columns), QUIET));
+        }
+        rows.extend(last);
         rows
     }
 }

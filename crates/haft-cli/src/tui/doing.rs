@@ -1,19 +1,13 @@
 //! What the commands after a slash do.
 
-use std::{
-    fmt::Write as _,
-    fs::OpenOptions,
-    io::{self, Write as _},
-};
-
 use haft_agent::{Agent, Delegate};
 use haft_engine::{Session, policy::Mode, session::TaskFacts, turn::Interrupt};
-use haft_model::{Message, Said as Spoken};
 use haft_store::images::Plan;
-use haft_tool::{Block, TaskState, View};
+use haft_tool::{TaskState, View};
 
 use super::{
     app::{Served, Ui, told},
+    export::export,
     prompts,
     screen::Running,
     slash::{LIST, Slash},
@@ -39,7 +33,7 @@ pub(super) enum Said {
 pub(super) fn quick(setup: &Setup, session: &Session, slash: &Slash) -> Option<Said> {
     let note = |words: &str| Said::Note(Tone::Plain, words.to_owned());
     Some(match slash {
-        Slash::Help => Said::View(help()),
+        Slash::Help => Said::View(View::List(vec![commands(), View::text(" "), keys()])),
         Slash::Tools => Said::View(tools::view(&session.pool())),
         Slash::Mode(None) => {
             let modes = Mode::ALL.map(Mode::name).join(", ");
@@ -108,26 +102,6 @@ pub(super) fn set_model(setup: &Setup, agent: &mut Agent, models: &Models, name:
             Said::Note(Tone::Plain, format!("{} answers from now on", agent.options().model))
         }
         Err(err) => Said::Note(Tone::Warning, err.to_string()),
-    }
-}
-
-/// Writes what was said to a file that is not there yet: nothing is lost by it.
-pub(super) async fn export(session: &Session, agent: &Agent, name: Option<String>) -> Said {
-    let name = name.unwrap_or_else(|| format!("haft-{}.md", session.id()));
-    let path = session.facts().cwd.join(name);
-    let text = markdown(agent.history().messages());
-    let text = match session.redactor() {
-        Some(redactor) => redactor.redact(&text).text.into_owned(),
-        None => text,
-    };
-    let target = path.clone();
-    let write = tokio::task::spawn_blocking(move || {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&target)?;
-        file.write_all(text.as_bytes())
-    });
-    match write.await.unwrap_or_else(|err| Err(io::Error::other(err))) {
-        Ok(()) => Said::Note(Tone::Plain, format!("written to {}", path.display())),
-        Err(err) => Said::Note(Tone::Warning, format!("{}: {err}", path.display())),
     }
 }
 
@@ -284,80 +258,25 @@ const fn about(mode: Mode) -> &'static str {
     }
 }
 
-fn help() -> View {
-    let pairs = |pairs: &[(&str, &str)]| {
-        View::Fields(pairs.iter().map(|(key, about)| ((*key).to_owned(), (*about).to_owned())).collect())
-    };
+/// What can be typed after a slash.
+pub(super) fn commands() -> View {
     let command = |listed: &super::slash::Listed| {
         (format!("/{} {}", listed.name, listed.arguments).trim_end().to_owned(), listed.about.to_owned())
     };
-    View::List(vec![
-        View::Fields(LIST.iter().map(command).collect()),
-        pairs(&[("/mcp__SERVER__PROMPT …", "a prompt of a server, as your message; Tab lists them")]),
-        View::text(" "),
-        pairs(&[
-            ("Enter", "sends; Alt-Enter, Ctrl-J or \\ before Enter begins a new line"),
-            ("Esc", "stops the turn; twice does not wait for anything"),
-            ("Ctrl-C", "stops the turn, or clears the line, or leaves"),
-            ("Ctrl-O", "shows all of the last result that was shortened"),
-            ("Shift-Tab", "the next mode: default, accept-edits, plan"),
-            ("Up, Down", "what was typed before"),
-            ("Tab", "completes a command"),
-        ]),
-    ])
+    let of_servers = ("/mcp__SERVER__PROMPT …", "a prompt of a server, as your message; Tab lists them");
+    let of_servers = (of_servers.0.to_owned(), of_servers.1.to_owned());
+    View::Fields(LIST.iter().map(command).chain([of_servers]).collect())
 }
 
-/// What was said, as a document.
-fn markdown(messages: &[Message]) -> String {
-    let mut text = String::new();
-    for message in messages {
-        match message {
-            Message::User(blocks) => {
-                let words: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
-                let _ = writeln!(text, "## You\n\n{}\n", words.join("\n\n"));
-            }
-            Message::Assistant(assistant) => {
-                text.push_str("## haft\n\n");
-                for part in &assistant.parts {
-                    match &part.said {
-                        Spoken::Text(words) => drop(writeln!(text, "{words}\n")),
-                        Spoken::Call(call) => drop(writeln!(text, "- calls `{}`\n", call.name)),
-                        Spoken::Thinking(_) | Spoken::Other(_) => {}
-                    }
-                }
-            }
-            Message::Results(results) => {
-                for result in results {
-                    let words = result.text();
-                    let fence = "`".repeat(longest_fence(&words).max(2) + 1);
-                    let _ = writeln!(text, "{fence}text\n{words}\n{fence}\n");
-                }
-            }
-        }
-    }
-    text
-}
-
-/// The longest run of backticks: what stands around a text must be longer.
-fn longest_fence(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use haft_model::Assistant;
-
-    use super::*;
-
-    #[test]
-    fn what_was_said_becomes_a_document() {
-        let messages =
-            [Message::user("Why?"), Message::Assistant(Assistant::default()), Message::user("`x`")];
-        assert_eq!(markdown(&messages), "## You\n\nWhy?\n\n## haft\n\n## You\n\n`x`\n\n");
-    }
-
-    #[test]
-    fn a_fence_is_longer_than_any_within() {
-        assert_eq!([longest_fence("a"), longest_fence("```\n````x"), longest_fence("")], [0, 4, 0]);
-    }
+fn keys() -> View {
+    let keys = [
+        ("Enter", "sends; Alt-Enter, Ctrl-J or \\ before Enter begins a new line"),
+        ("Esc", "stops the turn; twice does not wait for anything"),
+        ("Ctrl-C", "stops the turn, or clears the line, or leaves"),
+        ("Ctrl-O", "shows all of the last result that was shortened"),
+        ("Shift-Tab", "the next mode: default, accept-edits, plan"),
+        ("Up, Down", "what was typed before"),
+        ("Tab", "completes a command"),
+    ];
+    View::Fields(keys.map(|(key, about)| (key.to_owned(), about.to_owned())).into())
 }

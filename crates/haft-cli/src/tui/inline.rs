@@ -29,6 +29,9 @@ const ERASE_BELOW: &str = "\x1b[J";
 /// This row and all below it, with the cursor where it was.
 const ERASE_FROM_HERE: &str = "\x1b7\x1b[2K\x1b[B\x1b[J\x1b8";
 const ERASE_REST: &str = "\x1b[K";
+/// What is too long for its row is cut, or goes on in the next.
+const CUT: &str = "\x1b[?7l";
+const WRAP: &str = "\x1b[?7h";
 
 impl Inline {
     pub(super) fn new(columns: usize, has_colours: bool) -> Inline {
@@ -45,16 +48,17 @@ impl Inline {
         let mut frame = BEGIN.to_owned();
         self.go_to_top(&mut frame);
         if over.is_empty() {
-            self.redraw(&mut frame, &rows);
+            self.redraw(&mut frame, &rows, place.0);
         } else {
             for row in over {
                 self.write_row(&mut frame, row);
                 frame.push_str(ERASE_REST);
                 frame.push_str("\r\n");
             }
-            self.draw(&mut frame, &rows);
+            self.draw(&mut frame, &rows, place.0);
             frame.push_str(ERASE_BELOW);
         }
+        frame.push_str(WRAP);
         go(&mut frame, rows.len().saturating_sub(1), place);
         if cursor.is_some() {
             frame.push_str(SHOW_CURSOR);
@@ -98,23 +102,19 @@ impl Inline {
         move_up(frame, self.cursor.0);
     }
 
-    fn draw(&self, frame: &mut String, rows: &[Row]) {
+    fn draw(&self, frame: &mut String, rows: &[Row], cursor: usize) {
         for (index, row) in rows.iter().enumerate() {
-            if index > 0 {
-                frame.push_str("\r\n");
-            }
+            begin_row(frame, index, cursor);
             self.write_row(frame, row);
             frame.push_str(ERASE_REST);
         }
     }
 
     /// From the first row on, only what differs.
-    fn redraw(&self, frame: &mut String, rows: &[Row]) {
+    fn redraw(&self, frame: &mut String, rows: &[Row], cursor: usize) {
         let is_shorter = rows.len() < self.shown.len();
         for (index, row) in rows.iter().enumerate() {
-            if index > 0 {
-                frame.push_str("\r\n");
-            }
+            begin_row(frame, index, cursor);
             let is_last_of_fewer = is_shorter && index + 1 == rows.len();
             if is_last_of_fewer || self.shown.get(index) != Some(row) {
                 self.write_row(frame, row);
@@ -136,6 +136,17 @@ impl Inline {
             let text = span.content.replace(char::is_control, "\u{fffd}");
             let _ = write!(frame, "{style}{text}{style:#}");
         }
+    }
+}
+
+/// Goes to the beginning of a row that is drawn. A terminal may be narrower already than it has said: rows below the cursor
+/// that wrapped would leave it lower than we think, and the next frame would begin too low.
+fn begin_row(frame: &mut String, index: usize, cursor: usize) {
+    if index > 0 {
+        frame.push_str("\r\n");
+    }
+    if index == cursor + 1 {
+        frame.push_str(CUT);
     }
 }
 
@@ -251,6 +262,17 @@ mod tests {
                 assert!(!is_at_the_top, "{frame:?}");
             }
         }
+    }
+
+    #[test]
+    fn rows_below_the_cursor_cannot_wrap_in_a_terminal_that_is_narrower_than_it_said() {
+        let mut inline = Inline::new(20, false);
+        let shown = Live { rows: rows(&["above", "> ", "status", "more"]), cursor: Some((1, 2)) };
+        let frame = inline.frame(&[], shown);
+        let (before, below) = frame.split_once(CUT).expect("rows that are cut");
+        assert!(before.contains("above") && before.contains("> "), "{frame:?}");
+        let (cut, after) = below.split_once(WRAP).expect("an end of it");
+        assert!(cut.contains("status") && cut.contains("more") && !after.contains("status"), "{frame:?}");
     }
 
     #[test]

@@ -24,6 +24,9 @@ const MOST_TYPED: usize = 10;
 const MOST_TODOS: usize = 8;
 const MOST_CANDIDATES: usize = 6;
 
+/// So many rows stand beside a question: those around it, what is typed, and how things stand.
+pub(super) const BESIDE_DIALOG: usize = 5;
+
 /// What to draw in so many columns and rows.
 pub(super) fn live(screen: &Screen, columns: usize, height: usize, now: u64) -> Live {
     let (typed, cursor) = typed(screen, columns);
@@ -176,8 +179,9 @@ fn queue(screen: &Screen, columns: usize) -> Vec<Row> {
 fn asked(screen: &Screen, columns: usize, room: usize, now: u64) -> Vec<Row> {
     let Some(dialog) = screen.dialogs.front() else { return Vec::new() };
     let mut rows = vec![Row::default()];
-    rows.extend(dialog.rows(columns, room.saturating_sub(2), screen.is_heard(now)));
     let waiting = screen.dialogs.len() - 1;
+    let taken = 1 + usize::from(waiting > 0);
+    rows.extend(dialog.rows(columns, room.saturating_sub(taken), screen.is_heard(now)));
     if waiting > 0 {
         rows.push(row(&format!("({waiting} more waiting)"), QUIET));
     }

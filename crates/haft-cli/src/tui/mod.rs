@@ -27,6 +27,7 @@ mod terminal; //   the terminal, taken and given back
 mod asker; //      who asks on the screen
 mod todos; //      what the model set out to do
 mod app; //        the screen beside the agent
+mod export; //     what was said, as a document
 mod doing; //      what slash commands do
 mod plain; //      the same in lines
 

@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{
     app::{end_words, told},
     doing::{self, Models, Said},
+    export::export,
     prompts,
     slash::{self, Slash},
 };
@@ -104,7 +105,7 @@ impl Lines<'_> {
         if self.is_within {
             self.line("");
         }
-        if let Some((_, words)) = end_words(&outcome) {
+        if let Some((_, words)) = end_words(&outcome, &self.models.choice) {
             self.line(&words);
         }
     }
@@ -145,12 +146,17 @@ impl Lines<'_> {
 
     async fn slash(&mut self, agent: &mut Agent, slash: Slash, signals: &mut Signal) {
         let said = match doing::quick(self.setup, self.session, &slash) {
+            // Here a line is typed: there are no keys but Ctrl-C.
+            Some(_) if slash == Slash::Help => Said::View(View::List(vec![
+                doing::commands(),
+                View::text("\nCtrl-C stops the turn; where none runs, it leaves, as Ctrl-D does"),
+            ])),
             Some(said) => said,
             None => match slash {
                 Slash::Explain { tool, input } => {
                     Said::View(View::text(explain::words(self.setup, self.session, &tool, &input).await))
                 }
-                Slash::Export(name) => doing::export(self.session, agent, name).await,
+                Slash::Export(name) => export(self.session, agent, name).await,
                 Slash::Prompt { command, rest } => {
                     match prompts::text(self.setup, self.session, &command, &rest).await {
                         Ok(text) => return self.turn(agent, text, signals).await,

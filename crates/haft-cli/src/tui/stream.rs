@@ -1,7 +1,9 @@
 //! Markdown while it is being written.
 //!
 //! What can no longer change is given out once, to stay where it is; only the block that is being written is drawn again and
-//! again. A block ends where the next one begins; code is given out line by line, since it can be long.
+//! again. A block ends where the next one begins; code is given out line by line, since it can be long, and so are the items of
+//! a long list and the rows of a long paragraph: what is drawn anew stays small, so that a terminal that becomes narrower has
+//! little to wrap and to push away.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
@@ -14,6 +16,16 @@ use super::{
 /// A block that is longer than this is given out in pieces: it is not read again and again for ever.
 const LONGEST_BLOCK: usize = 16 * 1024;
 
+/// A block of more rows than this is given out in parts, if it has any,
+const LONG: usize = 8;
+/// and of a paragraph so many rows stay open.
+const LAST: usize = 3;
+/// So many rows are tried as its last: a text of nothing but numbers has none that will do.
+const MOST_TRIED: usize = 4;
+
+/// What may make more than words of the words around it.
+const MARKUP: &str = "*_`[]<>&\\~|#!\n";
+
 /// A text that comes in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
@@ -22,6 +34,8 @@ pub(super) struct Stream {
     fence: Option<Fence>,
     /// Whether something was given out: the next block stands apart from it.
     has_begun: bool,
+    /// Whether the open text goes on with a block of which a part was given out.
+    continues: bool,
     is_done: bool,
 }
 
@@ -65,7 +79,82 @@ impl Stream {
                 break;
             }
         }
+        rows.extend(self.part(columns));
         rows
+    }
+
+    /// The part of a long block that will not change any more.
+    fn part(&mut self, columns: usize) -> Vec<Row> {
+        if self.is_done || self.fence.is_some() || self.open.len() <= LONG {
+            return Vec::new();
+        }
+        let rows = markdown::rows(&self.open, columns);
+        if rows.len() <= LONG {
+            return Vec::new();
+        }
+        let end = self.items_over().or_else(|| self.rows_over(&rows));
+        let Some(end) = end else { return Vec::new() };
+        let text: String = self.open.drain(..end).collect();
+        let rows = self.block(&text, columns);
+        self.continues = true;
+        rows
+    }
+
+    /// Where the last item of a list begins: those before it are complete.
+    fn items_over(&self) -> Option<usize> {
+        let whole = self.open.rfind('\n').map_or(0, |at| at + 1);
+        let (mut depth, mut first, mut items) = (0, None, Vec::new());
+        for (event, range) in Parser::new_ext(&self.open[..whole], markdown::options()).into_offset_iter() {
+            match (&event, depth) {
+                (Event::Start(Tag::List(number)), 0) if items.is_empty() => first = *number,
+                (_, 0) if !matches!(event, Event::End(_)) => return None,
+                (Event::Start(Tag::Item), 1) => items.push(range.start),
+                _ => {}
+            }
+            match event {
+                Event::Start(_) => depth += 1,
+                Event::End(_) => depth -= 1,
+                _ => {}
+            }
+        }
+        let [_, .., last] = items[..] else { return None };
+        let line = self.open[..last].rfind('\n').map_or(0, |at| at + 1);
+        let item = self.open[line..].trim_start_matches(' ');
+        // What follows is read by itself: as an item again, and with the number that it has now.
+        let is_item = self.open.len() - line - item.len() < 4 && last >= self.open.len() - item.len();
+        let has_its_number = first.is_none_or(|first| {
+            let digits = item.len() - item.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            item[..digits].parse() == Ok(first + items.len() as u64 - 1)
+        });
+        (is_item && has_its_number).then_some(line)
+    }
+
+    /// Where the last rows of a paragraph begin, if those before them are nothing but words.
+    fn rows_over(&self, rows: &[Row]) -> Option<usize> {
+        let is_word = |c: &char| !c.is_whitespace();
+        let plain = self.open.find(|c: char| MARKUP.contains(c)).unwrap_or(self.open.len());
+        if !self.open.starts_with(char::is_alphabetic) {
+            return None;
+        }
+        let most = self.open[..plain].chars().filter(is_word).count();
+        let over: String = rows[..rows.len().saturating_sub(LAST)]
+            .iter()
+            .flat_map(|row| row.spans.iter().map(|span| &*span.content).chain(["\n"]))
+            .collect();
+        // So many characters are in the rows up to the end of each.
+        let mut count = 0;
+        let ends = over.split_terminator('\n').map(|row| {
+            count += row.chars().filter(is_word).count();
+            count
+        });
+        let ends: Vec<usize> = ends.take_while(|count| *count < most).collect();
+        ends.into_iter().rev().take(MOST_TRIED).find_map(|count| {
+            let at = self.open.char_indices().filter(|(_, c)| is_word(c)).nth(count)?.0;
+            let is_same =
+                over.chars().filter(is_word).take(count).eq(self.open[..at].chars().filter(is_word));
+            // What follows is read by itself, too: it must be no more than words where it begins.
+            (is_same && self.open[at..].starts_with(char::is_alphabetic)).then_some(at)
+        })
     }
 
     /// The rows of what may still change.
@@ -83,12 +172,12 @@ impl Stream {
             return rows;
         }
         let rows = self.apart(rows);
-        self.has_begun = true;
+        (self.has_begun, self.continues) = (true, false);
         rows
     }
 
     fn apart(&self, mut rows: Vec<Row>) -> Vec<Row> {
-        if self.has_begun {
+        if self.has_begun && !self.continues {
             rows.insert(0, Row::default());
         }
         rows
@@ -237,7 +326,56 @@ mod tests {
         assert!(stream.open_rows(40).is_empty());
     }
 
+    /// The rows of a text that comes in pieces of so many characters, and the most that were open at any time.
+    fn rows_of(text: &str, piece: usize, columns: usize) -> (Vec<String>, usize) {
+        let (mut stream, mut rows, mut most) = (Stream::default(), Vec::new(), 0);
+        let letters: Vec<char> = text.chars().collect();
+        for piece in letters.chunks(piece.max(1)) {
+            stream.push(&piece.iter().collect::<String>());
+            rows.extend(stream.settled(columns));
+            most = most.max(stream.open_rows(columns).len());
+        }
+        stream.finish();
+        rows.extend(stream.settled(columns));
+        (rows.iter().map(|row| text_of(row).trim_end().to_owned()).collect(), most)
+    }
+
+    #[test]
+    fn long_lists_and_paragraphs_are_given_out_while_they_are_written() {
+        let list: String = (1..=40).map(|n| format!("{n}. Item **{n}** of it\n")).collect();
+        let paragraph = "word after word, ".repeat(60);
+        for text in [&list, &paragraph] {
+            let (rows, most) = rows_of(text, 7, 40);
+            assert_eq!(rows, rows_of(text, text.len(), 40).0);
+            assert!(most <= LONG + 2, "{most} rows were open");
+        }
+    }
+
+    #[test]
+    fn a_list_whose_numbers_are_all_the_same_is_counted_all_the_same() {
+        let list = "1. one\n".repeat(30);
+        assert_eq!(rows_of(&list, 5, 40).0.last().map(String::as_str), Some("30. one"));
+    }
+
     proptest! {
+        /// What is given out early is what would be given out late.
+        #[test]
+        fn parts_of_a_block_are_what_the_whole_would_be(
+            kind in 0usize..3,
+            items in prop::collection::vec(("[a-z]{1,9}( [a-z*`,.]{1,9}){0,9}", any::<(bool, bool)>()), 1..24),
+            head in "(|Words\n\n|# Head\n\n|```\ncode\n```\n)",
+            piece in 1usize..30,
+        ) {
+            let line = |(at, (words, (is_deep, is_apart))): (usize, &(String, (bool, bool)))| match kind {
+                0 => format!("- {words}\n{}", if *is_deep { "  - and below\n" } else { "" }),
+                1 => format!("{}. {words}\n{}", at + 3, if *is_apart { "\n" } else { "" }),
+                _ => format!("{words} {}", if *is_deep { "- **strong** " } else { "2. " }),
+            };
+            let text: String = items.iter().enumerate().map(line).collect();
+            let text = format!("{head}{text}\n\nAfter.");
+            prop_assert_eq!(rows_of(&text, piece, 40).0, rows_of(&text, text.len(), 40).0);
+        }
+
         #[test]
         fn however_it_is_cut_the_same_words_come(text in "[-a-c#*`>|1. \n]{0,100}", cut in 0usize..100) {
             let cut = cut.min(text.len());

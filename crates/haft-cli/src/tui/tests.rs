@@ -20,7 +20,7 @@ use super::{
     layout,
     screen::{Running, Screen, Status, Todo, TodoState, Wish},
     slash::Slash,
-    text::Row,
+    text::{Row, text_of},
     transcript::{Happened, Tone},
 };
 use crate::form::{self, Field};
@@ -198,6 +198,77 @@ fn a_question_on_a_small_terminal_keeps_its_keys() {
     let mut desk = Desk::new(40);
     let _answer = desk.ask(false);
     assert_snapshot!(desk.seen(12));
+}
+
+#[test]
+fn what_can_be_chosen_is_seen_on_a_small_terminal_before_anything_else() {
+    let option = |label: &str| ChoiceOption { label: label.into(), description: "a colour".into() };
+    let question = policy::Choice {
+        header: "Colour".into(),
+        question: "Which?".into(),
+        options: ["red", "blue", "green"].map(option).into(),
+        several: false,
+        own_words: true,
+    };
+    let (reply, _chosen) = oneshot::channel();
+    let undecided = Undecided { id: 3, call: None, questions: vec![question], reply };
+    let mut desk = Desk::new(40);
+    desk.screen.todos = vec![Todo { text: "look".into(), state: TodoState::Begun }];
+    let dialog = Dialog::decision(undecided);
+    assert!(dialog.height(40) > 5 && dialog.words().is_some_and(|words| words.contains("green: a colour")));
+    desk.screen.ask(dialog, 0);
+    let seen = desk.seen(10);
+    for label in ["red", "blue", "green"] {
+        assert!(seen.contains(label), "{seen}");
+    }
+    let tiny = desk.seen(8);
+    assert!(tiny.contains("more, above"), "{tiny}");
+}
+
+#[test]
+fn what_is_to_be_read_before_an_answer_is_above_all_that_goes_on_and_whole() {
+    let mut desk = Desk::new(40);
+    desk.happened(Happened::Text("I plan.".into()));
+    desk.drawn("1", Stage::Using, View::text("Show the plan"));
+    let plan: String = (1..=60).map(|step| format!("{step}. Do thing {step}\n")).collect();
+    desk.happened(Happened::Recited(plan));
+    assert!(desk.seen(12).contains("Show the plan"), "{}", desk.seen(12));
+    let over: Vec<String> = desk.over.iter().map(text_of).collect();
+    assert_eq!(over.iter().filter(|row| row.contains("Do thing")).count(), 60, "{over:?}");
+    assert!(over[0].contains("I plan."), "{over:?}");
+}
+
+#[test]
+fn all_of_a_long_change_can_be_seen_before_the_answer() {
+    let mut desk = Desk::new(40);
+    desk.drawn("c", Stage::Queued, View::text("Write a.txt"));
+    let (reply, _answer) = oneshot::channel();
+    let lines: String = (1..=60).map(|line| format!("+thing {line}\n")).collect();
+    let asked = Asked {
+        id: 1,
+        call: Some("c".into()),
+        head: "Write: Write a.txt\n".to_owned(),
+        preview: View::Diff { path: "a.txt".into(), unified: format!("@@ -0,0 +1,60 @@\n{lines}") },
+        choice: Choice::Permission { always: false },
+        reply,
+    };
+    desk.screen.ask(Dialog::question(asked), 0);
+    desk.now = 1_000;
+    desk.key(KeyCode::Char('v'));
+    assert!(desk.seen(20).contains("[y] yes, once"), "{}", desk.seen(20));
+    assert_eq!(desk.over.iter().filter(|row| text_of(row).contains("thing")).count(), 60);
+}
+
+#[test]
+fn a_call_that_is_written_waits_and_is_gone_with_an_answer_that_broke_off() {
+    let mut desk = Desk::new(40);
+    desk.happened(Happened::CallOpened("1".into(), "Edit".into()));
+    desk.happened(Happened::CallGrew("1".into(), 40));
+    assert!(desk.seen(8).contains("Edit  40 bytes written"), "{}", desk.seen(8));
+    desk.happened(Happened::CallWritten("1".into()));
+    assert!(desk.seen(8).contains("Edit  waits"), "{}", desk.seen(8));
+    desk.happened(Happened::BrokeOff);
+    assert!(!desk.seen(8).contains("Edit"), "{}", desk.seen(8));
 }
 
 #[test]
@@ -505,6 +576,8 @@ fn any_of_them() -> impl Strategy<Value = Comes> {
         (id(), any::<bool>()).prop_map(|(id, is_asked)| Happened::Asked(id, is_asked)),
         words().prop_map(|text| Happened::Noted(Tone::Error, text)),
         any_view().prop_map(Happened::Printed),
+        words().prop_map(Happened::Recited),
+        id().prop_map(Happened::CallWritten),
         Just(Happened::Over),
     ];
     let code = prop_oneof![

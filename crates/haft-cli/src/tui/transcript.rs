@@ -41,6 +41,8 @@ pub(super) enum Happened {
     CallOpened(CallId, String),
     /// It has written so many more bytes of it.
     CallGrew(CallId, usize),
+    /// It is complete.
+    CallWritten(CallId),
     /// Its answer broke off: what it said is void.
     BrokeOff,
     /// A call is at another moment.
@@ -49,8 +51,10 @@ pub(super) enum Happened {
     Asked(CallId, bool),
     /// Something to know.
     Noted(Tone, String),
-    /// Something that was asked for.
+    /// Something that the person wants to see, whole and now.
     Printed(View),
+    /// The same in Markdown.
+    Recited(String),
     /// The turn is over, whatever was left open.
     Over,
 }
@@ -87,6 +91,8 @@ struct CallItem {
 enum Step {
     /// The model writes it.
     Written(usize),
+    /// It has written it, and nobody has looked at it yet.
+    Complete,
     Waits,
     /// Somebody is asked: whether it may run, or, while it runs, what it wants to know.
     Asked {
@@ -134,7 +140,13 @@ impl Transcript {
             Happened::Thinking(piece) => self.thinking(&piece),
             Happened::Said(words) => self.add(Item::Said(words)),
             Happened::Noted(tone, words) => self.add(Item::Note(tone, words)),
-            Happened::Printed(view) => self.add(Item::Printed(view)),
+            Happened::Printed(view) => self.show(Item::Printed(view)),
+            Happened::Recited(words) => {
+                let mut stream = Stream::default();
+                stream.push(&words);
+                stream.finish();
+                self.show(Item::Text(stream));
+            }
             Happened::Asking => self.finish_words(),
             Happened::CallOpened(id, name) => {
                 self.finish_words();
@@ -150,6 +162,11 @@ impl Transcript {
                     *size = size.saturating_add(bytes);
                 }
             }
+            Happened::CallWritten(id) => {
+                if let Some(call @ CallItem { step: Step::Written(_), .. }) = self.open_call(&id) {
+                    call.step = Step::Complete;
+                }
+            }
             Happened::BrokeOff => self.break_off(),
             Happened::Drawn(drawn) => self.drawn(drawn, now),
             Happened::Asked(id, is_asked) => self.asked(id, is_asked, now),
@@ -160,6 +177,14 @@ impl Transcript {
     fn add(&mut self, item: Item) {
         self.finish_words();
         self.items.push_back(item);
+    }
+
+    /// Above all that goes on: what stands behind something is given out when that is over, and until then drawn in what room
+    /// there is, which is none for a long change that somebody is asked about.
+    fn show(&mut self, item: Item) {
+        self.finish_words();
+        let place = self.items.iter().position(|item| !item.is_over()).unwrap_or(self.items.len());
+        self.items.insert(place, item);
     }
 
     fn text(&mut self, piece: &str) {
@@ -192,10 +217,12 @@ impl Transcript {
         }
     }
 
-    /// Calls that were not complete were never made.
+    /// Calls that nobody has looked at were never made.
     fn break_off(&mut self) {
         self.finish_words();
-        self.items.retain(|item| !matches!(item, Item::Call(call) if matches!(call.step, Step::Written(_))));
+        self.items.retain(
+            |item| !matches!(item, Item::Call(call) if matches!(call.step, Step::Written(_) | Step::Complete)),
+        );
     }
 
     /// The call with this id that is not over. Ids may come again in another turn.
@@ -255,7 +282,7 @@ impl Transcript {
     /// Shows again, and whole, what was shortened last.
     pub(super) fn show_whole(&mut self) -> bool {
         let Some(Whole { title, view }) = self.whole.take() else { return false };
-        self.add(Item::Printed(View::List(vec![View::Text(title), view])));
+        self.show(Item::Printed(View::List(vec![View::Text(title), view])));
         true
     }
 
@@ -393,7 +420,7 @@ impl CallItem {
     /// What is waited for is not what it does: a call that goes on afterwards is timed anew.
     fn asked(&mut self, is_asked: bool, now: u64) {
         self.step = match (&self.step, is_asked) {
-            (Step::Waits | Step::Written(_), true) => Step::Asked { runs: false },
+            (Step::Waits | Step::Written(_) | Step::Complete, true) => Step::Asked { runs: false },
             (Step::Runs(_), true) => Step::Asked { runs: true },
             (Step::Asked { runs: true }, false) => Step::Runs(None),
             (Step::Asked { runs: false }, false) => Step::Waits,
@@ -438,7 +465,7 @@ impl CallItem {
         let (sign, style, word) = match &self.step {
             Step::Written(0) => (spinner(now), QUIET, String::new()),
             Step::Written(bytes) => (spinner(now), QUIET, format!("{} written", size(*bytes))),
-            Step::Waits => (WAITING, QUIET, "waits".to_owned()),
+            Step::Waits | Step::Complete => (WAITING, QUIET, "waits".to_owned()),
             Step::Asked { .. } => ("?", WAIT, "asks you".to_owned()),
             Step::Runs(_) => (spinner(now), NOTE, elapsed(now.saturating_sub(self.since))),
             Step::Ended(Stage::Done(took), _) => (DONE, GOOD, lasted(*took)),

@@ -93,7 +93,7 @@ fn progress(label: &str, done: u64, total: Option<u64>, columns: usize) -> Row {
             let figures = format!(" {done}/{total} ");
             Row::from(vec![Span::styled(bar, NOTE), Span::styled(figures, QUIET), Span::raw(label)])
         }
-        _ if done > 0 => Row::from(vec![Span::raw(label), Span::styled(format!(" {done}"), QUIET)]),
+        // A figure of nothing that is known says nothing.
         _ => Row::from(Span::raw(label)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::kit::Place;
+use crate::kit::{Place, Ran};
 
 #[test]
 fn the_demo_shows_what_it_says() {
@@ -25,4 +25,12 @@ fn the_demo_shows_what_it_says() {
         (r"fingerprint \w{8} → \w{8}; tools field \d+ → \d+ bytes", "fingerprint … → …; tools field … → … bytes"),
         (r"request [\d.]+ KB, with all of them\s+[\d.]+ KB", "request … KB, with all of them … KB"),
     ] }, { insta::assert_snapshot!(ran.out) });
+}
+
+#[test]
+fn the_demo_fits_a_narrow_terminal() {
+    let place = Place::new("");
+    let ran = Ran::of(&place.command(&["demo"]).env("COLUMNS", "60").output().unwrap()).expect(0, "");
+    let long: Vec<&str> = ran.out.lines().filter(|line| line.chars().count() > 60).collect();
+    assert!(long.is_empty(), "{long:#?}");
 }

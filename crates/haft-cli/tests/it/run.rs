@@ -195,7 +195,30 @@ fn a_refusal_is_told_to_the_model_and_the_model_goes_on() {
 #[test]
 fn a_model_that_does_not_answer_is_exit_1() {
     let model = Model::new(Script::always(Turn::refusal(401, "wrong key")));
-    model.run(&place(), &["Hello"]).expect(1, "the model does not answer: wrong key (HTTP 401)");
+    let ran = model.run(&place(), &["Hello"]).expect(1, "the model does not answer: wrong key (HTTP 401)");
+    assert!(ran.err.contains("no key was sent") && ran.err.contains("key_env"), "{ran:?}");
+    let model = Model::new(Script::always(Turn::refusal(404, "no such model")));
+    model.run(&place(), &["Hello"]).expect(1, "is the model's name right (--model");
+}
+
+#[test]
+fn a_model_that_says_nothing_for_too_long_is_asked_again() {
+    let late = Turn::new().text("I th").pause(Duration::from_secs(60)).text("ink.");
+    let model = Model::new([late, Turn::new().text("Here.")]);
+    let place = Place::new("-- config/haft/haft.toml\n[model]\ntimeout_s = 1\n");
+    let ran = model.run(&place, &["Hello"]).expect(0, "the server said nothing for 1 seconds; attempt 2");
+    assert_eq!(ran.out, "Here.\n");
+}
+
+#[test]
+fn a_call_that_failed_says_why_and_where_in_the_workspace() {
+    let calls = Turn::new()
+        .call("Read", read("none.txt"))
+        .call("Bash", json!({ "command": "cat a.txt none.txt 2>/dev/null" }));
+    let model = Model::new([calls, Turn::new().text("Oh.")]);
+    let ran = model.run(&place(), &["Look"]);
+    assert!(ran.err.contains("✗ Read none.txt: cannot read "), "{ran:?}");
+    assert!(ran.err.contains("none.txt 2> /dev/null: [exit code 1]\n"), "{ran:?}");
 }
 
 #[test]

@@ -181,8 +181,14 @@ fn with_mark(message: &Value) -> Encoded {
     Encoded { json, mark }
 }
 
+/// A message must not end with thoughts: an answer that was cut off while the model thought goes back without them.
 fn assistant(message: &Assistant) -> Encoded {
-    let blocks: Vec<String> = message.parts.iter().filter_map(part).collect();
+    let said = message.parts.iter().filter_map(|said| Some((said, part(said)?)));
+    let mut said: Vec<(&Part, String)> = said.collect();
+    while said.last().is_some_and(|(last, _)| matches!(last.said, Said::Thinking(_))) {
+        said.pop();
+    }
+    let blocks: Vec<String> = said.into_iter().map(|(_, block)| block).collect();
     if blocks.is_empty() {
         return Encoded::default();
     }

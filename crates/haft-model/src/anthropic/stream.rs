@@ -253,7 +253,8 @@ fn usage(usage: &Value, draft: &mut Draft) {
     let count = |key: &str| usage.get(key).and_then(Value::as_u64);
     draft.used(|used| {
         let mut fresh = used.input.saturating_sub(used.cached).saturating_sub(used.cache_written);
-        fresh = count("input_tokens").unwrap_or(fresh);
+        // Some servers count at the beginning and have a nought at the end, some the other way round.
+        fresh = count("input_tokens").filter(|tokens| *tokens > 0).unwrap_or(fresh);
         used.cached = count("cache_read_input_tokens").unwrap_or(used.cached);
         used.cache_written = count("cache_creation_input_tokens").unwrap_or(used.cache_written);
         used.input = fresh.saturating_add(used.cached).saturating_add(used.cache_written);

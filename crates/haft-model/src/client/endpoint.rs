@@ -90,7 +90,10 @@ impl Endpoint {
             return Err(wrong("it must begin with http:// or https:// and name a host"));
         }
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let base = url.path().trim_end_matches('/').to_owned();
+        let base = url.path().trim_end_matches('/');
+        // Some copy the whole address of the API.
+        let base = base.strip_suffix(path).filter(|rest| rest.ends_with('/')).unwrap_or(base);
+        let base = base.trim_end_matches('/').to_owned();
         url.set_path(&format!("{base}{}/{path}", self.version(&base)));
         let kept = url.query().unwrap_or_default();
         let joint = if kept.is_empty() || query.is_empty() { "" } else { "&" };

@@ -124,7 +124,8 @@ impl Client {
                 Err(err) => return Err(ModelError::new(ErrorKind::Unreachable, format!("no client: {err}"))),
             },
         };
-        let http = built.map_err(|err| ModelError::new(ErrorKind::Unreachable, words(&err)))?;
+        let http = built
+            .map_err(|err| ModelError::new(ErrorKind::Unreachable, format!("no client{}", why(&err))))?;
         Ok(self.http.get_or_init(|| http))
     }
 }
@@ -208,11 +209,16 @@ fn broken(err: &reqwest::Error) -> ModelError {
         () if err.is_builder() => ErrorKind::Refused,
         () => ErrorKind::CutOff,
     };
-    ModelError::new(kind, words(err))
+    ModelError::new(kind, format!("no answer{}", why(err)))
 }
 
-/// The chain of reasons, without the address: it may have a key in it.
-fn words(err: &reqwest::Error) -> String {
+/// Why an answer that had begun broke off.
+fn broke_off(err: &reqwest::Error) -> ModelError {
+    ModelError { message: format!("the answer broke off in the middle{}", why(err)), ..broken(err) }
+}
+
+/// The deepest of the reasons, without the address: it may have a key in it.
+fn why(err: &reqwest::Error) -> String {
     let mut words = Vec::new();
     let mut source: Option<&dyn Error> = err.source();
     while let Some(why) = source {
@@ -220,7 +226,7 @@ fn words(err: &reqwest::Error) -> String {
         source = why.source();
     }
     match words.last() {
-        Some(deepest) => format!("no answer: {deepest}"),
-        None => "no answer".to_owned(),
+        Some(deepest) => format!(": {deepest}"),
+        None => String::new(),
     }
 }

@@ -1,11 +1,15 @@
 //! An answer as it comes.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
 
+use haft_tool::CallId;
 use reqwest::Response as Answer;
 
-use super::{Endpoint, broken, silent};
-use crate::{Decoder, StreamEvent};
+use super::{Endpoint, broke_off, silent};
+use crate::{Assistant, Decoder, StreamEvent};
 
 /// So long the end of an answer may take after its last event, before its connection is given up.
 const LINGER: Duration = Duration::from_millis(200);
@@ -26,6 +30,16 @@ impl Stream {
         Stream { answer: Some(answer), decoder, waiting: VecDeque::new(), endpoint }
     }
 
+    /// What the model has said so far, as far as it was given out: what a conversation keeps of an answer that is given up.
+    pub fn so_far(&mut self) -> Assistant {
+        let unheard = self.waiting.iter().filter_map(|event| match event {
+            StreamEvent::Call(call) => Some(&call.id),
+            _ => None,
+        });
+        let unheard: HashSet<&CallId> = unheard.collect();
+        self.decoder.so_far(|id| !unheard.contains(id))
+    }
+
     /// The next event; `None` after the last one, which is `Done` or `Failed`. It can be dropped and asked again: nothing
     /// is lost. Asked to the end, it leaves a connection that the next request can use.
     pub async fn next(&mut self) -> Option<StreamEvent> {
@@ -44,7 +58,7 @@ impl Stream {
             let events = match tokio::time::timeout(idle, answer.chunk()).await {
                 Ok(Ok(Some(piece))) => self.decoder.feed(&piece),
                 Ok(Ok(None)) => self.decoder.end(),
-                Ok(Err(err)) => self.decoder.fail(broken(&err)),
+                Ok(Err(err)) => self.decoder.fail(broke_off(&err)),
                 Err(_) => self.decoder.fail(silent(idle)),
             };
             self.waiting.extend(events.into_iter().map(|event| match event {

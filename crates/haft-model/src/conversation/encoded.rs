@@ -63,8 +63,20 @@ fn wrapped(broken: &Value) -> String {
 
 /// An id as every API takes it. One of another API may have characters or a length that this one refuses.
 pub(crate) fn fitting_id(id: &str) -> Cow<'_, str> {
+    fitting(id, "")
+}
+
+/// An id in Chat Completions, whose servers make them in many forms. A model that is trained on its own (`functions.Read:0`)
+/// calls worse where it finds another.
+pub(crate) fn fitting_chat_id(id: &str) -> Cow<'_, str> {
+    fitting(id, ".:")
+}
+
+fn fitting<'i>(id: &'i str, more: &str) -> Cow<'i, str> {
     const MOST: usize = 64;
-    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_taken = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || more.as_bytes().contains(&byte)
+    };
     if id.len() <= MOST && !id.is_empty() && id.bytes().all(is_taken) {
         return id.into();
     }
@@ -102,5 +114,7 @@ mod tests {
         assert!(one.starts_with("functions_Read_0_") && one != other, "{one} {other}");
         assert!(fitting_id(&"é".repeat(100)).len() <= 64);
         assert_ne!(fitting_id(""), "");
+        assert_eq!(fitting_chat_id("functions.Read:0"), "functions.Read:0");
+        assert_ne!(fitting_chat_id("a b"), "a b");
     }
 }

@@ -110,7 +110,7 @@ impl History {
     }
 
     /// Adds what was said. What the person says right after what they said is one message with it: templates of local
-    /// models refuse two in a row.
+    /// models refuse two in a row. So an answer of which nothing can be sent back, such as thoughts alone, is none.
     pub fn push(&mut self, message: impl Into<Message>) {
         let message = slim(message.into());
         match (self.messages.last_mut(), message) {
@@ -120,6 +120,9 @@ impl History {
             }
             (_, message) => {
                 let encoded = encode(self.dialect, &self.tools, &message);
+                if encoded.json.is_empty() && matches!(message, Message::Assistant(_)) {
+                    return;
+                }
                 self.weights.push(self.weigh(&message, &encoded));
                 self.encoded.push(encoded);
                 self.messages.push(message);
@@ -321,6 +324,7 @@ fn slim(message: Message) -> Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::{Assistant, Part, Said};
 
     fn picture(bytes: usize) -> Block {
         Block::Image { media_type: "image/png".to_owned(), data: vec![7; bytes] }
@@ -348,5 +352,15 @@ mod tests {
         assert_eq!(request.json().matches(r#""role":"user""#).count(), 1);
         history.truncate(0);
         assert_eq!(history.weight(), 0);
+    }
+
+    #[test]
+    fn an_answer_without_a_word_does_not_stand_between_what_the_person_says() {
+        for dialect in Dialect::ALL {
+            let mut history = History::new(dialect);
+            let thoughts = Assistant { parts: vec![Part::new(Said::Thinking("Hm.".to_owned()))] };
+            history.extend([Message::user("One"), thoughts.into(), Message::user("two")]);
+            assert_eq!(history.messages().len(), 1, "{dialect}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Dialect;
 
-pub(crate) use encoded::{Encoded, arguments, fitting_id, quoted};
+pub(crate) use encoded::{Encoded, arguments, fitting_chat_id, fitting_id, quoted};
 pub(crate) use fields::Fields;
 pub use history::History;
 pub use request::{Effort, Request, RequestOptions, Thinking, ToolChoice};

@@ -170,7 +170,7 @@ fn kind_of_words(said: &Said) -> ErrorKind {
 
 /// No two servers say it in the same way, and few by a code.
 fn is_context_window(status: u16, said: &Said) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 16] = [
         "prompt is too long",
         "maximum context length",
         "exceed context limit",
@@ -181,6 +181,12 @@ fn is_context_window(status: u16, said: &Said) -> bool {
         "context length exceeded",
         "context window is full",
         "input is too long",
+        "maximum prompt length",
+        "exceeded model token limit",
+        "greater than the context length",
+        "exceeds the context length",
+        "context window exceeds limit",
+        "reduce the length of the messages",
     ];
     if said.has(&["context_length_exceeded", "exceed_context_size", "model_context_window_exceeded"]) {
         return true;
@@ -280,6 +286,18 @@ mod tests {
                 r#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.","type":"BadRequestError","code":400}"#,
             ),
             (500, r#"{"error":"the input length exceeds the context window"}"#),
+            (
+                400,
+                r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 131072","type":"invalid_request_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":"The number of tokens to keep from the initial prompt is greater than the context length."}"#,
+            ),
         ] {
             check(status, body, ErrorKind::ContextWindow);
         }

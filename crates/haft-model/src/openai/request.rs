@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{part as media_part, results, text};
 use crate::{
     Dialect, Effort, History, Message, RequestOptions, Thinking, ToolChoice,
-    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, quoted},
+    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_chat_id, quoted},
     piece::{Piece, pieces_of},
 };
 
@@ -66,7 +66,7 @@ pub(crate) fn message(message: &Message) -> Encoded {
         Message::Assistant(message) => assistant(message),
         Message::Results(given) => {
             let mut given = given.clone();
-            given.iter_mut().for_each(|result| result.call = fitting_id(result.call.as_str()).into());
+            given.iter_mut().for_each(|result| result.call = fitting_chat_id(result.call.as_str()).into());
             Encoded::of(&results(&given))
         }
     }
@@ -124,7 +124,7 @@ fn push_fields(object: &str, json: &mut String) {
 
 fn call(part: &Part) -> Option<String> {
     let Said::Call(call) = &part.said else { return None };
-    let id = quoted(&fitting_id(call.id.as_str()));
+    let id = quoted(&fitting_chat_id(call.id.as_str()));
     let (name, arguments) = (quoted(&call.name), quoted(&arguments(&call.input)));
     let mut json =
         format!(r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}"#);

@@ -39,7 +39,8 @@ struct OpenCall {
 
 impl Reader {
     pub(crate) fn event(&mut self, json: &str, chunk: &Value, draft: &mut Draft) -> Read {
-        if tells_error(chunk) {
+        // vLLM writes an error as an object of its own.
+        if tells_error(chunk) || chunk["object"] == "error" {
             return Err(ModelError::told(chunk));
         }
         begin(chunk, draft);
@@ -56,7 +57,8 @@ impl Reader {
 
     /// The message in one piece.
     pub(crate) fn whole(&mut self, json: &str, response: &Value, draft: &mut Draft) -> Read {
-        if !tells_error(response) && !response.get("choices").is_some_and(Value::is_array) {
+        let is_error = tells_error(response) || response["object"] == "error";
+        if !is_error && !response.get("choices").is_some_and(Value::is_array) {
             let why = "the answer is no completion: it has no `choices`";
             return Err(ModelError::new(ErrorKind::Unreadable, why));
         }
@@ -73,6 +75,10 @@ impl Reader {
         // Some servers write an empty one for as long as there is none.
         match choice.get("finish_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
             Some("error") => Err(ModelError::told(choice)),
+            Some(reason @ ("insufficient_system_resource" | "network_error")) => {
+                let why = format!("the server gave up in the middle of the answer: {reason}");
+                Err(ModelError::new(ErrorKind::Overloaded, why))
+            }
             Some(reason) => {
                 draft.stop = Some(if self.has_refused { Stop::Refused } else { stop(reason) });
                 self.waiting.drain(..).for_each(|slot| draft.close(slot));
@@ -198,15 +204,22 @@ fn begin(chunk: &Value, draft: &mut Draft) {
     if draft.model.is_empty() {
         (draft.id, draft.model) = (text("id").to_owned(), text("model").to_owned());
     }
-    let usage = &chunk["usage"];
+    // Moonshot has it in the choice.
+    let usage = [&chunk["usage"], &chunk["choices"][0]["usage"]].into_iter().find(|usage| usage.is_object());
+    let usage = usage.unwrap_or(&Value::Null);
     let count = |usage: &Value, key: &str| usage.get(key).and_then(Value::as_u64);
     draft.used(|used| {
         used.input = count(usage, "prompt_tokens").unwrap_or(used.input);
         used.output = count(usage, "completion_tokens").unwrap_or(used.output);
         used.cached = count(&usage["prompt_tokens_details"], "cached_tokens")
-            // As DeepSeek has it.
+            // As DeepSeek and Moonshot have it.
             .or_else(|| count(usage, "prompt_cache_hit_tokens"))
+            .or_else(|| count(usage, "cached_tokens"))
             .unwrap_or(used.cached);
+        used.cache_written = count(&usage["prompt_tokens_details"], "cache_write_tokens")
+            // As LiteLLM has it.
+            .or_else(|| count(usage, "cache_creation_input_tokens"))
+            .unwrap_or(used.cache_written);
         used.thinking =
             count(&usage["completion_tokens_details"], "reasoning_tokens").unwrap_or(used.thinking);
     });
@@ -255,7 +268,8 @@ fn stop(reason: &str) -> Stop {
         "stop" | "eos" | "end_turn" => Stop::End,
         "tool_calls" | "function_call" => Stop::Calls,
         "length" | "max_tokens" => Stop::MaxTokens,
-        "content_filter" => Stop::Refused,
+        "model_context_window_exceeded" => Stop::ContextWindow,
+        "content_filter" | "sensitive" => Stop::Refused,
         other => Stop::Other(other.to_owned()),
     }
 }

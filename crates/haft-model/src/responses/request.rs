@@ -80,8 +80,22 @@ fn detailed_part(piece: &Piece<'_>) -> Value {
     part
 }
 
+/// Reasoning is taken back only right before the item that came of it, as that came: of an answer that was cut off in between,
+/// it stays behind.
 fn assistant(message: &Assistant) -> Encoded {
-    Encoded::items(message.parts.iter().filter_map(item))
+    let said: Vec<(&Part, String)> =
+        message.parts.iter().filter_map(|part| Some((part, item(part)?))).collect();
+    let mut items: Vec<String> = Vec::new();
+    let mut is_followed = false;
+    for (part, item) in said.into_iter().rev() {
+        match part.said {
+            Said::Thinking(_) if !is_followed => continue,
+            Said::Thinking(_) => {}
+            _ => is_followed = part.kept_for(Dialect::Responses).is_some(),
+        }
+        items.push(item);
+    }
+    Encoded::items(items.into_iter().rev())
 }
 
 fn item(part: &Part) -> Option<String> {

@@ -259,6 +259,21 @@ impl Draft {
         std::mem::take(&mut self.events)
     }
 
+    /// What was said so far of a message that will not be complete, with what the API wants back: words, thoughts, and the
+    /// calls that were told and heard. What only the API understands may want something that has not come.
+    pub(super) fn so_far(&self, is_heard: impl Fn(&CallId) -> bool) -> Assistant {
+        let parts = self.parts.iter().enumerate().filter(|(place, part)| match &part.said {
+            Said::Text(_) | Said::Thinking(_) => true,
+            Said::Call(call) => *place < self.told && is_heard(&call.id),
+            Said::Other(_) => false,
+        });
+        let part = |part: &Writing| match &part.kept {
+            Some(json) => Part::kept(part.said.clone(), self.dialect, json.clone()),
+            None => Part::new(part.said.clone()),
+        };
+        Assistant { parts: parts.map(|(_, writing)| part(writing)).collect() }
+    }
+
     /// The message as it stands.
     pub(super) fn finish(&mut self) -> Response {
         self.close_all();

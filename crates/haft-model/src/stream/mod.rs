@@ -15,9 +15,10 @@ use std::{
     hash::{BuildHasher, RandomState},
 };
 
+use haft_tool::CallId;
 use serde_json::Value;
 
-use crate::{Dialect, ErrorKind, ModelError, anthropic, gemini, openai, responses};
+use crate::{Dialect, ErrorKind, ModelError, anthropic, conversation::Assistant, gemini, openai, responses};
 use sse::{Event, Events};
 
 pub(crate) use draft::{Draft, MOST_PARTS, Slot, too_many_parts};
@@ -143,6 +144,13 @@ impl Decoder {
     /// Whether the message is complete, or never will be.
     pub fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// What the model has said so far, for a message that breaks off or is stopped: words, thoughts, and of the calls that
+    /// were told those that somebody has heard of. After `Done` there is nothing left of it.
+    pub fn so_far(&mut self, is_heard: impl Fn(&CallId) -> bool) -> Assistant {
+        self.reader.finish(&mut self.draft);
+        self.draft.so_far(is_heard)
     }
 
     fn tell(&mut self, read: Read) -> Vec<StreamEvent> {

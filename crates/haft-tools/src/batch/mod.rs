@@ -93,7 +93,7 @@ impl Tool for Batch {
 
     fn describe(&self, input: &BatchInput) -> String {
         let names: Vec<&str> = input.calls.iter().map(|call| call.tool.as_str()).collect();
-        format!("Make {} calls: {}", names.len(), names.join(", "))
+        format!("Make {}: {}", calls(names.len()), names.join(", "))
     }
 
     async fn call(&self, _: BatchInput, _: &Cx) -> Result<Reply, Fault> {
@@ -255,11 +255,15 @@ fn reply(done: &[Done]) -> Reply {
     }
     let failed = done.iter().filter(|one| one.is_error()).count();
     reply.observation = Some(match failed {
-        0 => format!("{} calls, all done", done.len()),
-        failed => format!("{} calls: {} done, {failed} not", done.len(), done.len() - failed),
+        0 => format!("{}, all done", calls(done.len())),
+        failed => format!("{}: {} done, {failed} not", calls(done.len()), done.len() - failed),
     });
     let facts = |one: &Done| json!({ "tool": one.tool(), "outcome": one.word() });
     reply.meta.insert("calls".to_owned(), done.iter().map(facts).collect::<Vec<_>>().into());
     // The model has to read what did not work; only where nothing did is the whole a failure.
     if failed == done.len() { reply.failing(FaultKind::Failed) } else { reply }
+}
+
+fn calls(count: usize) -> String {
+    if count == 1 { "1 call".to_owned() } else { format!("{count} calls") }
 }

@@ -45,7 +45,7 @@ fn reads(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.project.pace.set(Duration::ZERO);
     let labels = ["Read README.md", "Read src/main.rs", "List src", "Stat Cargo.lock"].map(str::to_owned);
     let mut lines = vec![reason(&played, 0)];
-    lines.extend(played.timeline.lines(&labels));
+    lines.extend(played.timeline.lines(&labels, stage.room()));
     let (one_by_one, really) = played.timeline.saved();
     lines.push(format!(
         "{one_by_one} ms of work in {really} ms (a hook makes each call last 80 ms, for the picture)"
@@ -108,7 +108,7 @@ fn writers(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     let labels =
         ["Note CHANGELOG.md", "Note CHANGELOG.md", "Note TODO.md", "Read Cargo.toml"].map(str::to_owned);
     let mut lines = vec![reason(&played, 0)];
-    lines.extend(played.timeline.lines(&labels));
+    lines.extend(played.timeline.lines(&labels, stage.room()));
     lines.push("CHANGELOG.md is now:".to_owned());
     let now = fs::read_to_string(stage.project.root.join("CHANGELOG.md"))?;
     lines.extend(now.lines().map(|line| format!("  {line}")));
@@ -147,10 +147,11 @@ fn commands(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     stage.gets(&played.results[0], 3)?;
     let script = ("Bash", json!({ "command": "./check.sh" }));
     let played = stage.turn("The project's own check.", &[script])?;
-    stage.engine(vec![
-        reason(&played, 0),
-        "what a script does nobody knows, so the kernel holds it".to_owned(),
-    ])?;
+    let held = match played.results[0].is_error() {
+        false => "what a script does nobody knows, so the kernel holds it",
+        true => "what a script does nobody knows, and nothing here can hold it: `haft doctor` says why",
+    };
+    stage.engine(vec![reason(&played, 0), held.to_owned()])?;
     stage.gets(&played.results[0], 5)
 }
 

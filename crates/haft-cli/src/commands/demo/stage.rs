@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::{project::Project, tally::Tally, timeline::Timeline};
 use crate::{
-    draw::{Paint, fit, plain},
+    draw::{Paint, columns, fit, plain},
     out::Out,
     watch,
 };
@@ -21,6 +21,7 @@ pub(super) struct Stage<'p> {
     runtime: Runtime,
     out: Out,
     pub(super) paint: Paint,
+    columns: usize,
     scenes: usize,
     calls: usize,
     tally: Tally,
@@ -35,15 +36,18 @@ pub(super) struct Played {
 /// The model of this demo speaks this API's JSON; any other would do.
 pub(super) const DIALECT: Dialect = Dialect::Anthropic;
 
-const COLUMNS: usize = 100;
+/// Lines are no longer than this, and no longer than the terminal is wide, if it is not too narrow for anything.
+const MOST_COLUMNS: usize = 100;
+const LEAST_COLUMNS: usize = 40;
 const MARGIN: usize = 10;
 
 impl<'p> Stage<'p> {
     pub(super) fn new(project: &'p Project, out: Out, paint: Paint) -> anyhow::Result<Stage<'p>> {
         let session = project.session()?;
         let runtime = watch::runtime()?;
+        let columns = columns().unwrap_or(MOST_COLUMNS).clamp(LEAST_COLUMNS, MOST_COLUMNS);
         let (scenes, calls, tally) = (0, 0, Tally::default());
-        Ok(Stage { project, session, runtime, out, paint, scenes, calls, tally })
+        Ok(Stage { project, session, runtime, out, paint, columns, scenes, calls, tally })
     }
 
     /// The model says something and makes calls; the engine answers. What it sent is shown.
@@ -129,12 +133,17 @@ impl<'p> Stage<'p> {
     fn part(&mut self, name: &str, style: anstyle::Style, lines: Vec<String>) -> anyhow::Result<()> {
         let mut label = self.paint.style(style, &format!("  {name:<8}"));
         for line in lines {
-            for piece in wrapped(&self.named(&line), COLUMNS - MARGIN) {
+            for piece in wrapped(&self.named(&line), self.room()) {
                 self.out.lines(format!("{label}{piece}").trim_end())?;
                 label = " ".repeat(MARGIN);
             }
         }
         Ok(self.out.flush()?)
+    }
+
+    /// How long a line behind a word may be.
+    pub(super) fn room(&self) -> usize {
+        self.columns - MARGIN
     }
 
     /// The same text with the temporary directories under names that can be read.
@@ -148,37 +157,46 @@ impl<'p> Stage<'p> {
 
     pub(super) fn opening(&mut self) -> anyhow::Result<()> {
         let title = self.paint.style(Paint::STRONG, "haft demo");
-        self.out.lines(&format!(
-            "{title}: a scripted model drives the real engine. No key, no network, nobody to ask.\n\
-             $PROJECT is {}, gone at the end.",
-            self.project.root.display()
-        ))?;
+        let words = format!("{OPENING}\n$PROJECT is {}, gone at the end.", self.project.root.display());
+        let lines: Vec<String> = words.lines().flat_map(|line| wrapped(line, self.columns)).collect();
+        self.out.lines(&lines.join("\n").replacen("haft demo", &title, 1))?;
         Ok(self.out.flush()?)
     }
 
     pub(super) fn title(&mut self, title: &str) -> anyhow::Result<()> {
         self.scenes += 1;
         let head = format!("── {}. {title} ", self.scenes);
-        let rule = "─".repeat(COLUMNS - head.chars().count().min(COLUMNS));
+        let rule = "─".repeat(self.columns.saturating_sub(head.chars().count()));
         self.out.lines(&format!("\n{}", self.paint.style(Paint::STRONG, &format!("{head}{rule}"))))?;
         Ok(())
     }
 
     pub(super) fn closing(&mut self, took: String) -> anyhow::Result<()> {
         let table = self.tally.table(&took, self.paint);
-        self.out.lines(&format!("\n{}\n{NEXT}", table.trim_end()))?;
+        self.out.lines(&format!("\n{}\n\nNext, in a directory of yours:", table.trim_end()))?;
+        let width = NEXT.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+        for (command, about) in NEXT {
+            let line = format!("  {command:<width$}     {about}");
+            match line.chars().count() <= self.columns {
+                true => self.out.lines(&line)?,
+                false => self.out.lines(&format!("  {command}\n    {about}"))?,
+            }
+        }
         Ok(self.out.flush()?)
     }
 }
 
-const NEXT: &str = "
-Next, in a directory of yours:
-  haft                                                a conversation with a model that works here
-  haft run 'What does this project do?'               one task, for scripts
-  haft tools --all                                    what a model can call here
-  haft call Read '{\"file_path\":\"README.md\"}'          call a tool as a model would
-  haft explain Read '{\"file_path\":\"/etc/passwd\"}'     what would be decided, and why
-  haft turn --help                                    answer a model's message, in any language";
+const OPENING: &str =
+    "haft demo: a scripted model drives the real engine. No key, no network, nobody to ask.";
+
+const NEXT: [(&str, &str); 6] = [
+    ("haft", "a conversation with a model that works here"),
+    ("haft run 'What does this project do?'", "one task, for scripts"),
+    ("haft tools --all", "what a model can call here"),
+    (r#"haft call Read '{"file_path":"README.md"}'"#, "call a tool as a model would"),
+    (r#"haft explain Read '{"file_path":"/etc/passwd"}'"#, "what would be decided, and why"),
+    ("haft turn --help", "answer a model's message, in any language"),
+];
 
 /// A line as lines of at most so many characters, broken at blanks; a single long word is cut.
 fn wrapped(line: &str, width: usize) -> Vec<String> {

@@ -21,8 +21,10 @@ pub(super) struct Timeline {
     pub(super) tracks: Vec<Track>,
 }
 
-/// How many characters the longest track has.
-const WIDTH: f64 = 40.0;
+/// How many characters the longest track has, at most, and what stands beside it.
+const WIDTH: usize = 40;
+const LEAST_WIDTH: usize = 8;
+const FIGURES: usize = 22;
 
 impl Timeline {
     pub(super) fn note(&mut self, event: &Event) {
@@ -56,18 +58,19 @@ impl Timeline {
         self.tracks.iter_mut().find(|track| track.call == *call)
     }
 
-    /// A line for each call: dots while it waits, a bar while it runs.
-    pub(super) fn lines(&self, labels: &[String]) -> Vec<String> {
+    /// A line for each call, of about so many characters: dots while it waits, a bar while it runs.
+    pub(super) fn lines(&self, labels: &[String], room: usize) -> Vec<String> {
         let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let longest = room.saturating_sub(width + FIGURES).clamp(LEAST_WIDTH, WIDTH);
         let line = |(track, label): (&Track, &String)| {
             let started = track.started.unwrap_or(track.finished);
-            let (waits, ends) =
-                (self.scaled(started), self.scaled(track.finished).max(self.scaled(started) + 1));
+            let waits = self.scaled(started, longest);
+            let ends = self.scaled(track.finished, longest).max(waits + 1);
             let picture = format!("{}{}", "·".repeat(waits), "━".repeat(ends - waits));
             let ran = (track.finished - started).as_millis();
             let waited =
                 if waits > 2 { format!("after {} ms, ", started.as_millis()) } else { String::new() };
-            format!("{label:<width$}  {picture:<41}  {waited}{ran} ms")
+            format!("{label:<width$}  {picture:<wide$}  {waited}{ran} ms", wide = longest + 1)
         };
         self.tracks.iter().zip(labels).map(line).collect()
     }
@@ -82,8 +85,8 @@ impl Timeline {
         self.tracks.iter().map(|track| track.finished).max().unwrap_or_default()
     }
 
-    fn scaled(&self, at: Duration) -> usize {
+    fn scaled(&self, at: Duration, longest: usize) -> usize {
         let end = self.end().as_secs_f64().max(1e-9);
-        (at.as_secs_f64() / end * WIDTH) as usize
+        (at.as_secs_f64() / end * longest as f64) as usize
     }
 }

@@ -171,7 +171,7 @@ fn code(end: &End) -> Exit {
 }
 
 /// Why a run has no answer, and how it can go on.
-pub(super) fn reason(end: &End, session: &SessionId) -> Option<String> {
+pub(super) fn reason(end: &End, session: &SessionId, choice: &Choice) -> Option<String> {
     let why = match end {
         End::Answered => return None,
         End::TurnLimit => "the model was asked as often as it may be (--max-turns)".to_owned(),
@@ -185,7 +185,10 @@ pub(super) fn reason(end: &End, session: &SessionId) -> Option<String> {
         }
         End::Stopped(why) => why.clone(),
         End::Refused => "the model does not want to do this".to_owned(),
-        End::Failed(error) => format!("the model does not answer: {error}"),
+        End::Failed(error) => {
+            let advice = choice.advice(error).map_or_else(String::new, |advice| format!("\n  {advice}"));
+            format!("the model does not answer: {error}{advice}")
+        }
         _ => "the run ended without an answer".to_owned(),
     };
     Some(format!("{why}\n  go on with: haft run --resume {session}"))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Output, reason};
 use crate::{
-    draw::plain_line,
+    draw::{plain_line, within},
     hooks,
     memory::Keeper,
     model::Choice,
@@ -92,7 +92,7 @@ impl<'a> Teller<'a> {
         match event {
             Event::Queued { call, tool, description } => {
                 let line = if description.is_empty() { tool } else { description };
-                self.lines.insert(call, plain_line(line));
+                self.lines.insert(call, plain_line(within(&line, &self.session.workspace())));
             }
             Event::HookSaid { said, .. } => hooks::tell(self.talk, &said),
             Event::TaskStarted { id, description } => {
@@ -103,11 +103,10 @@ impl<'a> Teller<'a> {
                 self.talk.say(|| match result.is_error() {
                     false => format!("✓ {line}"),
                     true => {
-                        let text = result.text();
-                        format!(
-                            "✗ {line}: {}",
-                            plain_line(text.lines().next().unwrap_or_default().to_owned())
-                        )
+                        let text = plain_line(why(&result.text()).to_owned());
+                        // What a call is called need not be said twice.
+                        let why = text.strip_prefix(&line).and_then(|rest| rest.strip_prefix(": "));
+                        format!("✗ {line}: {}", why.unwrap_or(&text))
                     }
                 });
             }
@@ -136,7 +135,7 @@ impl<'a> Teller<'a> {
             }
         }
         self.out.flush()?;
-        if let Some(words) = reason(&outcome.end, self.session.id()) {
+        if let Some(words) = reason(&outcome.end, self.session.id(), choice) {
             complain(&words);
         }
         Ok(())
@@ -151,7 +150,7 @@ fn result(outcome: &Outcome, session: &Session, choice: &Choice) -> Value {
         "turns": outcome.turns,
         "usage": usage(choice.spent.usage()),
         "model": choice.name,
-        "error": reason(&outcome.end, session.id()).map(|words| words.lines().next().unwrap_or_default().to_owned()),
+        "error": reason(&outcome.end, session.id(), choice).map(|words| words.lines().next().unwrap_or_default().to_owned()),
     })
 }
 
@@ -163,6 +162,12 @@ fn usage(usage: Usage) -> Value {
         "output": usage.output,
         "thinking": usage.thinking,
     })
+}
+
+/// Why a call did not work, in a line: a command says it last, in brackets, after what it printed.
+fn why(text: &str) -> &str {
+    let last = text.trim_end().lines().last().filter(|line| line.starts_with('[') && line.ends_with(']'));
+    last.or_else(|| text.lines().next()).unwrap_or_default()
 }
 
 /// An event, as a line of a stream.
@@ -199,4 +204,16 @@ fn line(event: &AgentEvent) -> Option<Value> {
         }),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::why;
+
+    #[test]
+    fn why_a_call_did_not_work_is_said_and_not_what_it_printed_first() {
+        assert_eq!(why("Compiling a\nerror\n[exit code 101]\n"), "[exit code 101]");
+        assert_eq!(why("cannot read a: it does not exist\nnear: b"), "cannot read a: it does not exist");
+        assert_eq!(why(""), "");
+    }
 }

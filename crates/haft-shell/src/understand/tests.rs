@@ -192,6 +192,7 @@ fn what_a_command_prints_for_a_shell_is_a_script() {
         "echo -e 'l\\x73' | sh",
         "printf '%s' ls | sh",
         "echo ls | cat | sh",
+        "sh -c \"echo 'ls\\\\ncurl x' | sh\"",
         "echo ls > f | sh",
     ] {
         assert!(effects(line).doubts().join("; ").contains("a script that comes in while it runs"), "{line}");

@@ -172,7 +172,11 @@ impl<'a> Walk<'a> {
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
         match (argv.as_slice(), command.redirects.as_slice()) {
             _ if !assignments.is_empty() => None,
-            (["echo", rest @ ..], []) if !rest.first().is_some_and(|word| word.starts_with('-')) => {
+            // Shells differ about backslashes.
+            (["echo", rest @ ..], [])
+                if !rest.first().is_some_and(|word| word.starts_with('-'))
+                    && !rest.iter().any(|word| word.contains('\\')) =>
+            {
                 Some(rest.join(" ") + "\n")
             }
             (["printf", text], []) if !text.replace("\\n", "").contains(['%', '\\']) => {

@@ -11,6 +11,8 @@ use crate::{
 const LONGEST_NAME: usize = 64;
 /// So much before a name says what it is the name of.
 const LONGEST_MARGIN: usize = 256;
+/// A type is at most this long.
+const LONGEST_TYPE: usize = 48;
 /// So much of a value is enough to judge it.
 const ENOUGH: usize = 128;
 
@@ -41,7 +43,11 @@ pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) 
     let is_secret = |value: &[u8], is_quoted| {
         let written = Written { is_quoted, is_setting: name.is_setting(joint) };
         value::is_secret(value, weight, written)
-            && (joint != Joint::Space || is_typed(value, name.is_option()))
+            && match joint {
+                Joint::Space => is_typed(value, name.is_option()),
+                Joint::Argument => name.is_defined() || value::is_random(value),
+                _ => true,
+            }
     };
     let text = &line.text[..line.end];
     let found = match joint {
@@ -79,6 +85,8 @@ enum Joint {
     Cell,
     /// `name%3Dvalue`, `name%22%3A%22value`.
     Encoded,
+    /// `define("name", "value")`.
+    Argument,
 }
 
 /// Where the value begins.
@@ -96,10 +104,18 @@ fn joint(text: &[u8], name_end: usize) -> Option<(usize, Joint)> {
         }
         [b'=' | b':', ..] => {
             let after = blanks(text, sign + 1);
-            let is_tight = spaces + after == 0;
-            Some((unwrapped(text, sign + 1 + after), Joint::Sign { is_tight }))
+            match declared(text, sign, sign + 1 + after) {
+                Some(at) => Some((at, Joint::Sign { is_tight: false })),
+                None => {
+                    let is_tight = spaces + after == 0;
+                    Some((unwrapped(text, sign + 1 + after), Joint::Sign { is_tight }))
+                }
+            }
         }
-        _ if at > name_end => attribute(text, at).map(|at| (at, Joint::Sign { is_tight: false })),
+        _ if at > name_end => match attribute(text, at) {
+            Some(at) => Some((at, Joint::Sign { is_tight: false })),
+            None => argument(text, at).map(|at| (at, Joint::Argument)),
+        },
         [_, ..] if spaces > 0 => Some((sign, Joint::Space)),
         _ => None,
     }
@@ -137,6 +153,31 @@ fn coloured(text: &[u8], mut at: usize) -> usize {
 fn unwrapped(text: &[u8], at: usize) -> usize {
     let is_wrapped = text.get(at..).is_some_and(|rest| rest.starts_with(b"Some(\""));
     at + if is_wrapped { 5 } else { 0 }
+}
+
+/// Behind the type of what is declared: `api_key: &'static str = "…"`.
+fn declared(text: &[u8], sign: usize, at: usize) -> Option<usize> {
+    let is_type = |byte: &&u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(
+                byte,
+                b'_' | b'&' | b'<' | b'>' | b'[' | b']' | b'|' | b'?' | b'.' | b':' | b'\'' | b' '
+            )
+    };
+    let rest = text.get(at..).filter(|rest| text[sign] == b':' && !matches!(rest, [b'"' | b'\'', ..]))?;
+    let length = rest.iter().take(LONGEST_TYPE).take_while(is_type).count();
+    let value = match rest.get(length..)? {
+        [b'=', tail @ ..] if length > 0 => at + length + 1 + usize::from(tail.first() == Some(&b' ')),
+        _ => return None,
+    };
+    matches!(text.get(value), Some(b'"' | b'\'' | b'`')).then_some(value)
+}
+
+/// The second argument, where the name was the first and both are quoted.
+fn argument(text: &[u8], at: usize) -> Option<usize> {
+    let [b',', ..] = text.get(at..)? else { return None };
+    let value = at + 1 + blanks(text, at + 1);
+    matches!(text.get(value), Some(b'"' | b'\'')).then_some(value)
 }
 
 /// Behind the sign of a name and a value that were encoded for an address.
@@ -216,7 +257,9 @@ impl Name<'_> {
     fn allows(&self, joint: Joint) -> bool {
         let before = &self.line.text[self.line.start..self.start];
         match joint {
-            Joint::Sign { .. } | Joint::Encoded => true,
+            Joint::Sign { .. } => !is_in_arn(before),
+            Joint::Encoded => true,
+            Joint::Argument => matches!(before, [.., b'(', b'"' | b'\'']),
             Joint::Tag => before.ends_with(b"<"),
             Joint::Cell => before.trim_ascii_end().ends_with(b"|"),
             Joint::Space => {
@@ -232,9 +275,24 @@ impl Name<'_> {
         match joint {
             Joint::Sign { is_tight } => is_tight && (is_loud || is_dotted),
             Joint::Space => true,
-            Joint::Tag | Joint::Cell | Joint::Encoded => false,
+            Joint::Tag | Joint::Cell | Joint::Encoded | Joint::Argument => false,
         }
     }
+
+    /// As PHP does: `define('NAME', 'value')`.
+    fn is_defined(&self) -> bool {
+        let before = &self.line.text[self.line.start..self.start];
+        before
+            .strip_suffix(b"\"")
+            .or(before.strip_suffix(b"'"))
+            .is_some_and(|call| call.ends_with(b"define("))
+    }
+}
+
+/// In `arn:aws:…:secret:name` the word says what kind of thing is named.
+fn is_in_arn(before: &[u8]) -> bool {
+    let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
+    before.ends_with(b":") && memchr::memmem::find(near, b"arn:").is_some()
 }
 
 /// `machine m login l password p`, on one line or on three; `ALTER USER u PASSWORD 'p'`.

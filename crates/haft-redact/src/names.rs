@@ -28,7 +28,7 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// What the name of a field, variable or option says of its value.
 pub(crate) fn weigh(name: &str) -> Option<Weight> {
-    const BEHIND: [&str; 14] = [
+    const BEHIND: [&str; 15] = [
         "value",
         "data",
         "b64",
@@ -43,6 +43,7 @@ pub(crate) fn weigh(name: &str) -> Option<Weight> {
         "plain",
         "plaintext",
         "default",
+        "base",
     ];
     let words = words(name);
     let mut words = words.as_slice();
@@ -137,7 +138,7 @@ fn weigh_key(before: Option<&str>) -> Option<Weight> {
         "function",
         "management",
     ];
-    const NONE: [&str; 20] = [
+    const NONE: [&str; 22] = [
         "public",
         "primary",
         "foreign",
@@ -158,6 +159,8 @@ fn weigh_key(before: Option<&str>) -> Option<Weight> {
         "lookup",
         "range",
         "pub",
+        "gpg",
+        "pgp",
     ];
     let before = before?;
     if is_any(before, &NONE) {
@@ -220,6 +223,7 @@ mod tests {
             ("X-Api-Key", Some(Secret)),
             ("client-key-data", Some(Secret)),
             ("API_KEY_2", Some(Secret)),
+            ("SECRET_KEY_BASE", Some(Secret)),
             ("auth", Some(Perhaps)),
             ("SOME_KEY", Some(Perhaps)),
             ("token_count", None),
@@ -229,6 +233,7 @@ mod tests {
             ("nextPageToken", None),
             ("primary_key", None),
             ("public_key", None),
+            ("GPG_KEY", None),
             ("monkey", None),
             ("key", None),
             ("author", None),

@@ -26,6 +26,10 @@ pub(crate) fn address(line: &Line<'_>, end: usize) -> Option<Span> {
         None => with_odd_password(rest)?,
     };
     let (start, kind) = match memchr::memchr(b':', user) {
+        // The token is the user, and this says so.
+        Some(colon) if user[colon..] == *b":x-oauth-basic" => {
+            return (colon >= 8).then_some(Span { start: end, end: end + colon, kind: SECRET, sure: false });
+        }
         Some(colon) => (colon + 1, PASSWORD),
         None => (0, SECRET),
     };

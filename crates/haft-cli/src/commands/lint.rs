@@ -131,7 +131,10 @@ fn settings(options: &Options, place: &Place, findings: &mut Vec<Finding>) -> an
                 rules = rules.and(said.rules);
                 findings.extend(said.notes.iter().map(|note| Finding::advice("settings", note)));
             }
-            Err(err) => findings.push(Finding::error("settings", err)),
+            // What is wrong with the keys of a file is told a line each.
+            Err(err) => {
+                findings.extend(err.to_string().lines().map(|line| Finding::error("settings", line)));
+            }
         }
     }
     let counts = brought.counts(options.trust).unwrap_or_default();

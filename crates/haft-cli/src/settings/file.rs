@@ -94,7 +94,13 @@ impl Document {
     pub(super) fn parse(&self, level: Level, below: &Settings) -> anyhow::Result<Settings> {
         let file = File { path: &self.path, text: &self.text };
         let table = DeTable::parse(file.text).map_err(|err| file.refuse(&err))?;
-        file.check_keys(&mut Vec::new(), table.get_ref())?;
+        let mut wrong = Vec::new();
+        file.check_keys(&mut Vec::new(), table.get_ref(), &mut wrong);
+        if !wrong.is_empty() {
+            wrong.sort_by_key(|(at, _)| *at);
+            let lines: Vec<String> = wrong.into_iter().map(|(_, err)| err.to_string()).collect();
+            anyhow::bail!(lines.join("\n"));
+        }
         let whole = file.settings(table.clone(), level)?;
         if level != Level::Workspace {
             return Ok(whole);
@@ -131,21 +137,26 @@ pub(super) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn check_keys(self, path: &mut Vec<String>, table: &DeTable<'_>) -> anyhow::Result<()> {
+    /// All keys that are none, and where each stands.
+    fn check_keys(
+        self,
+        path: &mut Vec<String>,
+        table: &DeTable<'_>,
+        wrong: &mut Vec<(usize, anyhow::Error)>,
+    ) {
         for (key, value) in table {
             path.push(key.get_ref().to_string());
             match (step(path), value.get_ref().as_table()) {
                 (Step::Setting(_), _) => {}
-                (Step::Table, Some(inner)) => self.check_keys(path, inner)?,
+                (Step::Table, Some(inner)) => self.check_keys(path, inner, wrong),
                 (Step::Table, None) => {
                     let what = format!("`{}` is a table of settings, written [{0}]", path.join("."));
-                    return Err(self.wrong(value.span(), what));
+                    wrong.push((value.span().start, self.wrong(value.span(), what)));
                 }
-                (Step::Nowhere(known), _) => return Err(self.unknown(key, path, &known)),
+                (Step::Nowhere(known), _) => wrong.push((key.span().start, self.unknown(key, path, &known))),
             }
             path.pop();
         }
-        Ok(())
     }
 
     fn tell(self, path: &mut Vec<String>, table: &DeTable<'_>, told: &mut Vec<Told>) {

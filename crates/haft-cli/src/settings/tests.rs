@@ -89,6 +89,15 @@ fn the_later_file_wins_and_rules_add_up() {
 }
 
 #[test]
+fn all_keys_that_are_none_are_told_at_once() {
+    check_error(
+        "wbe.timeout_s = 1\n[permissions]\nalow = []",
+        "haft.toml:1: there is no setting `wbe`; did you mean `web`?\n\
+         haft.toml:3: there is no setting `alow` in [permissions]; did you mean `allow`?",
+    );
+}
+
+#[test]
 fn mistakes_say_where_they_are_and_what_would_be_right() {
     check_error("\nmdoe = \"plan\"", "haft.toml:2: there is no setting `mdoe`; did you mean `mode`?");
     check_error(

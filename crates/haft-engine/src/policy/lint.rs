@@ -204,9 +204,14 @@ fn broad(rule: &Read<'_>) -> Option<Said> {
     Some((RemarkKind::Broad, words))
 }
 
+/// What git only shows: options that run something are covered by no rule for these.
+const SHOWN_BY_GIT: [&str; 10] =
+    ["blame", "describe", "diff", "grep", "log", "ls-files", "rev-parse", "shortlog", "show", "status"];
+
 fn broad_command(command: &CommandPattern) -> Option<String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-    (command.open && runs_others(&words)).then(|| {
+    let only_shows = matches!(words.as_slice(), ["git", sub, ..] if SHOWN_BY_GIT.contains(sub));
+    (command.open && runs_others(&words) && !only_shows).then(|| {
         format!(
             "lets everything run that `{}` can start; write the whole command, without `:*`",
             words.join(" ")

@@ -1,44 +1,38 @@
 //! The session itself: what calls may see and change.
 
+mod begin; //   from what it begins
+mod turns; //   its turns
 mod child; //   that of a sub-agent
 mod explain; // what would be decided about a call
 
 use std::{
-    fmt, io,
+    fmt,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
-use haft_tool::{Block, CallId, Caller, Change, Fault, PathBase, SessionFacts, SessionId, Spec};
+use haft_tool::{Caller, Change, PathBase, SessionFacts, SessionId, Spec};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
 use super::{
     deeds::{Deed, Deeds},
     failures::Failures,
-    journal::{Note, Noted},
     known::Known,
-    locate::locate,
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
-    rules::{Basis, SessionRules},
+    rules::SessionRules,
     tasks::{TaskFacts, TaskList, TaskReport},
     worktree::{self, WORKTREE, Worktree},
 };
 use crate::{
     engine::Engine,
-    policy::{
-        Circumstances, Decision, Grants, Mode, Origin, Policy, Record, Request, RuleError, Rules, Written,
-        path_rule,
-    },
-    pool::{Filter, Pool, PoolBuilder, PoolView, ToolsetError, search::Usage},
-    result::{ToolResult, refused},
-    turn::{Call, Event, Events, Feed, Interrupt, LiveTurn, Prepared, drive},
+    policy::{Decision, Grants, Mode, Policy, Record, Request, RuleError, Rules},
+    pool::{Filter, Pool, PoolBuilder, PoolView, search::Usage},
+    turn::{Interrupt, Prepared},
 };
 
+pub use begin::{SessionError, SessionOptions};
 pub use child::ChildOptions;
 use child::Lineage;
 pub use explain::Explanation;
@@ -95,219 +89,7 @@ struct State {
     interrupt: Interrupt,
 }
 
-/// How a session begins.
-#[derive(Debug, Clone)]
-pub struct SessionOptions {
-    /// The session's id.
-    pub id: SessionId,
-    /// The root of what it may touch unasked.
-    pub workspace: PathBuf,
-    /// Where relative paths begin; the workspace if it is not given.
-    pub cwd: Option<PathBuf>,
-    /// What `~` means.
-    pub home: Option<PathBuf>,
-    /// How careful to be.
-    pub mode: Mode,
-    /// Who is behind it.
-    pub caller: Caller,
-    /// Rules of this session, besides the engine's.
-    pub rules: Rules,
-    /// The model that makes the calls, as its API names it: rules may be for some models only.
-    pub model: Option<String>,
-    /// The agent that the model plays: rules may be for some agents only.
-    pub agent: Option<String>,
-    /// The tools it may use; all if it is not given.
-    pub toolset: Option<String>,
-    /// What it knows from before, if it goes on.
-    pub memory: Memory,
-    /// Whether nobody has used its id before: the journal need not be asked what happened under it.
-    pub is_new: bool,
-    /// Which tools were called in this workspace before: they rise a little when tools are searched for.
-    pub usage: Option<Arc<dyn Usage>>,
-}
-
-impl SessionOptions {
-    /// A session in a workspace, with everything else as usual.
-    pub fn at(workspace: impl Into<PathBuf>) -> SessionOptions {
-        SessionOptions {
-            id: "session".into(),
-            workspace: workspace.into(),
-            cwd: None,
-            home: None,
-            mode: Mode::Default,
-            caller: Caller::default(),
-            rules: Rules::default(),
-            model: None,
-            agent: None,
-            toolset: None,
-            memory: Memory::default(),
-            is_new: false,
-            usage: None,
-        }
-    }
-}
-
-/// Why a session could not begin.
-#[derive(Debug)]
-pub enum SessionError {
-    /// The workspace's path leads nowhere.
-    Workspace(PathBuf, io::Error),
-    /// Rules that are none.
-    Rules(Vec<RuleError>),
-    /// No such toolset.
-    Toolset(ToolsetError),
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SessionError::Workspace(path, err) => {
-                write!(f, "the workspace {} cannot be used: {err}", path.display())
-            }
-            SessionError::Rules(errors) => {
-                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                f.write_str(&lines.join("\n"))
-            }
-            SessionError::Toolset(err) => err.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}
-
 impl Session {
-    pub(crate) fn begin(engine: Engine, mut options: SessionOptions) -> Result<Session, SessionError> {
-        let place = |path: PathBuf| {
-            let found = std::path::absolute(&path).and_then(|path| locate(&path));
-            found.map_err(|err| SessionError::Workspace(path, err))
-        };
-        let workspace = place(options.workspace)?;
-        engine.clean_up();
-        let away = goes_on_in(&mut options.memory, &workspace);
-        let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
-        let now = Circumstances {
-            model: options.model.as_deref(),
-            confined: engine.settings().sandbox.enabled,
-            agent: options.agent.as_deref(),
-            roles: &options.caller.roles,
-        };
-        let given = engine.rules().clone().and(options.rules);
-        let mut rules = given.clone().holding(&now);
-        // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
-        // cannot be will keep nothing, and each result will say so.
-        if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
-            rules.allow.push(Written::new(path_rule("Read", &results), Origin::Haft));
-        }
-        // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
-        let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
-        let basis = Basis { home, redactor: engine.redactor().cloned() };
-        let rules = SessionRules::new(rules, &workspace, basis).map_err(SessionError::Rules)?;
-        if let Some(worktree) = away {
-            let (there, left) = worktree.places();
-            rules.move_to(&there, Some(&left)).map_err(SessionError::Rules)?;
-        }
-        let toolset = match &options.toolset {
-            Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
-            None => None,
-        };
-        let pools = match &options.usage {
-            Some(usage) => engine.pools().usage(Arc::clone(usage)),
-            None => engine.pools(),
-        };
-        let grants = Grants::recall(&workspace, options.memory.granted);
-        let state = State {
-            mode: options.mode,
-            base: Arc::new(PathBase { cwd, home: options.home.clone() }),
-            loaded: options.memory.loaded,
-            left: worktree::worktree(&options.memory.values).map(|worktree| worktree.places().1),
-            values: options.memory.values,
-            moved: options.memory.cwd.is_some(),
-            interrupt: Interrupt::default(),
-        };
-        Ok(Session(Arc::new(Inner {
-            engine,
-            id: options.id,
-            home: options.home,
-            caller: options.caller,
-            rules: Arc::new(rules),
-            begun: Begun { rules: given, model: options.model, agent: options.agent },
-            grants: Arc::new(grants),
-            judgements: Arc::default(),
-            known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },
-            counts_anew: AtomicBool::new(false),
-            toolset,
-            failures: Failures::default(),
-            deeds: Deeds::default(),
-            seen: Arc::new(Seen::recall(&options.memory.seen)),
-            tasks: Arc::new(TaskList::recall(options.memory.tasks)),
-            pools: Mutex::new(pools),
-            usage: options.usage,
-            state: Mutex::new(state),
-            lineage: None,
-        })))
-    }
-
-    /// Runs all calls of one model message. There is exactly one result per call, in the order of the calls.
-    ///
-    /// Calls that do not conflict run together. Nothing here fails: what goes wrong is a result. Needs a tokio runtime
-    /// with its clock enabled.
-    pub async fn turn(&self, calls: Vec<Call>) -> Vec<ToolResult> {
-        let interrupt = self.fresh_interrupt();
-        drive(self, Feed::Complete(calls), &Events::of(self), &interrupt).await
-    }
-
-    /// Runs one call.
-    pub async fn call(&self, call: Call) -> ToolResult {
-        let id = call.id.clone();
-        let result = self.turn(vec![call]).await.pop();
-        // One call, one result: the other branch keeps this free of panics, and its words true.
-        result.unwrap_or_else(|| refused(id, String::new(), &Fault::failed("no result")))
-    }
-
-    /// Runs one call in the task that asks for it, and hands over what happens to it meanwhile.
-    pub async fn watched_call(&self, call: Call, mut on_event: impl FnMut(Event)) -> ToolResult {
-        let id = call.id.clone();
-        let (interrupt, (events, mut happening)) = (self.fresh_interrupt(), Events::channel(self));
-        let turn = drive(self, Feed::Complete(vec![call]), &events, &interrupt);
-        tokio::pin!(turn);
-        let results = loop {
-            tokio::select! {
-                biased;
-                Some(event) = happening.next() => on_event(event),
-                results = &mut turn => break results,
-            }
-        };
-        while let Some(event) = happening.next_that_is_there() {
-            on_event(event);
-        }
-        results
-            .into_iter()
-            .next_back()
-            .unwrap_or_else(|| refused(id, String::new(), &Fault::failed("no result")))
-    }
-
-    /// Begins a turn that is fed while the model still writes. Needs a tokio runtime.
-    pub fn live_turn(&self) -> LiveTurn {
-        LiveTurn::start(self.clone(), self.fresh_interrupt())
-    }
-
-    /// The same, stopped by an interrupt of the caller's: one that stops more than this turn.
-    pub fn live_turn_under(&self, interrupt: Interrupt) -> LiveTurn {
-        self.lock().interrupt = interrupt.clone();
-        LiveTurn::start(self.clone(), interrupt)
-    }
-
-    /// Keeps what the model has read of a call where Read and Grep find it, so that the conversation need not hold it.
-    pub async fn put_away(&self, call: &CallId, blocks: Vec<Block>) -> io::Result<PathBuf> {
-        self.engine().results().keep(self.id(), call, Arc::new(blocks)).await
-    }
-
-    /// Stops the turn that runs; the second time, also calls that are waited for.
-    pub fn interrupt(&self) {
-        let interrupt = self.lock().interrupt.clone();
-        interrupt.trigger();
-    }
-
     /// What goes on after the calls that began it, and what has ended of it.
     pub fn tasks(&self) -> Vec<TaskFacts> {
         self.0.tasks.facts()
@@ -588,51 +370,6 @@ impl Session {
         &self.0.judgements
     }
 
-    /// The calls that came before. The journal is asked once; what it cannot say now it says when a call is about to start.
-    pub(crate) async fn known(&self) -> &Known {
-        let past = async {
-            let Some(journal) = self.engine().journal() else { return Known::default() };
-            Known::recall(journal.past(self.id()).await.unwrap_or_default())
-        };
-        self.0.known.get_or_init(|| past).await
-    }
-
-    /// The same, once they were asked for.
-    pub(crate) fn known_by_now(&self) -> Option<&Known> {
-        self.0.known.get()
-    }
-
-    /// Says that ids of calls are only places in their turn: some APIs give none. A call that comes with an id and an input of
-    /// before is then a new one, unless its turn was cut off.
-    pub fn count_calls_anew(&self) {
-        self.0.counts_anew.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn counts_calls_anew(&self) -> bool {
-        self.0.counts_anew.load(Ordering::Relaxed)
-    }
-
-    /// Counts a turn that begins, and notes it in the journal. 0 where there is none.
-    pub(crate) async fn begin_turn(&self) -> u32 {
-        let Some(journal) = self.engine().journal() else { return 0 };
-        let turn = self.known().await.next_turn();
-        let workspace = self.workspace();
-        let note = Note::Turn { workspace: &workspace, mode: self.mode(), caller: &self.0.caller };
-        // Nothing depends on it: each call says for itself that it could not be recorded.
-        let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
-        turn
-    }
-
-    /// Every call of a turn has its result.
-    pub(crate) async fn end_turn(&self, turn: u32, calls: usize) {
-        let Some(journal) = self.engine().journal() else { return };
-        let earlier = self.known().await.turn_ended(turn);
-        let note = Note::TurnEnded { calls };
-        for turn in earlier.into_iter().chain([turn]) {
-            let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
-        }
-    }
-
     pub(crate) fn failures(&self) -> &Failures {
         &self.0.failures
     }
@@ -661,31 +398,10 @@ impl Session {
         }
     }
 
-    /// The interrupt of the next turn: the one that is there, unless it was used.
-    fn fresh_interrupt(&self) -> Interrupt {
-        let mut state = self.lock();
-        if state.interrupt.is_triggered() {
-            state.interrupt = Interrupt::default();
-        }
-        state.interrupt.clone()
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code of others runs under this lock, so a poisoned one holds a state that is whole.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The worktree that a session goes on in. One that is gone, or of another workspace, is forgotten.
-fn goes_on_in(memory: &mut Memory, workspace: &Path) -> Option<Worktree> {
-    let worktree = worktree::worktree(&memory.values)?;
-    let (there, left) = worktree.places();
-    if left == workspace && there.is_dir() {
-        return Some(worktree);
-    }
-    memory.values.shift_remove(WORKTREE);
-    memory.cwd = None;
-    None
 }
 
 impl State {

@@ -22,6 +22,10 @@ fn a_password_in_an_address_goes_and_the_address_stays() {
     check("see https://u:p%40ss12@h.example/?q=1.", "see https://u:[redacted: password]@h.example/?q=1.");
     check(r#""https:\/\/u:k7Trombo9@h\/p""#, r#""https:\/\/u:[redacted: password]@h\/p""#);
     check("amqp://u:k7Tr/omBo9x2Yz4Qw8@mq/", "amqp://u:[redacted: password]@mq/");
+    check(
+        "https://k7Trombo9x2:x-oauth-basic@h.example/a",
+        "https://[redacted: secret]:x-oauth-basic@h.example/a",
+    );
     for text in [
         "https://example.com:8080/a@b",
         "ssh://git@github.com/o/r",
@@ -110,6 +114,13 @@ fn what_only_looks_like_a_value_stays() {
         "fn check(password: &str, token: Option<String>) -> bool {",
         "token = lexer.next_token()",
         "token: Token::Ident",
+        "let token: String = self.next();",
+        "password: String, other: &str = \"k7Tr-ombo9x2Yz4\"",
+        "os.getenv(\"API_KEY\", \"default\")",
+        "[\"password\", \"username\"]",
+        "matches(\"token\", \"other words here\")",
+        "secret_id: arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbCdEf",
+        "GPG_KEY=A035C8C19219BA821ECEA86B64E628F8D684696D",
         "password: required",
         "secret: false",
         "token=null",

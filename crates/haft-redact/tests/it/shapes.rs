@@ -27,6 +27,18 @@ fn leaves(cases: &[&str]) {
 }
 
 #[test]
+fn what_source_declares_and_defines_is_found() {
+    hides(&[
+        ("let api_key: &'static str = \"k7Trombo9x2Yz4Qw8\";", "let api_key: &'static str = \""),
+        ("const apiKey: string = 'k7Trombo9x2Yz4Qw8';", "const apiKey: string = '"),
+        ("    client_secret: Optional[str]=\"k7Trombo9x2Yz4Qw8\"", "Optional[str]=\""),
+        ("define('DB_PASSWORD', 'Trombone-7');", "define('DB_PASSWORD', '"),
+        ("setenv(\"API_KEY\", \"k7Trombo9x2Yz4Qw8\", 1);", "setenv(\"API_KEY\", \""),
+        ("SECRET_KEY_BASE=k7Trombo9x2Yz4Qw8\n", "SECRET_KEY_BASE="),
+    ]);
+}
+
+#[test]
 fn settings_files() {
     hides(&[
         ("//registry.example/:_authToken=k7Trombo9-zz81", "_authToken="),

@@ -123,9 +123,16 @@ fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
     let mut facts = known.unwrap_or_else(|| Facts::of(Class::Write));
     facts.raise(Class::Write);
     facts.transparent = false;
+    // What loads programs is told which in its words.
+    if base == "ld.so" || base.starts_with("ld-linux") || base.starts_with("ld-musl") {
+        facts.spellings.extend((1..argv.len().min(MOST_LOADED)).map(|at| argv[at..].to_vec()));
+    }
     facts.spellings.push(spelling);
     facts
 }
+
+/// Among so many words of a loader the program is looked for.
+const MOST_LOADED: usize = 24;
 
 impl Facts {
     fn of(class: Class) -> Self {

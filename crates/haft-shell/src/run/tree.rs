@@ -8,7 +8,8 @@ use std::{
     ffi::OsString,
     fs,
     sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::process::{
@@ -22,6 +23,8 @@ const MARK: &str = "HAFT_RUN";
 #[derive(Debug)]
 pub(super) struct Tree {
     leader: Option<Pid>,
+    /// When the leader began, as the kernel counts.
+    begun: u64,
     /// `HAFT_RUN=…`, as it stands in an environment.
     mark: Vec<u8>,
 }
@@ -32,7 +35,11 @@ impl Tree {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        Tree { leader: None, mark: format!("{MARK}={}-{count}-{now:x}", std::process::id()).into_bytes() }
+        Tree {
+            leader: None,
+            begun: 0,
+            mark: format!("{MARK}={}-{count}-{now:x}", std::process::id()).into_bytes(),
+        }
     }
 
     pub(super) fn variable(&self) -> (OsString, OsString) {
@@ -43,6 +50,7 @@ impl Tree {
     /// Its first process is this one, which leads a group of its own.
     pub(super) fn begins_with(&mut self, leader: Pid) {
         self.leader = Some(leader);
+        self.begun = Stat::of(leader).map_or(0, |stat| stat.begun);
     }
 
     /// Sends a signal to all of it. The leader must not have been waited for, or its number may be somebody else's.
@@ -72,14 +80,15 @@ impl Tree {
     }
 
     fn has(&self, pid: Pid) -> bool {
-        let Some((state, group)) = state_and_group(pid) else { return false };
-        let is_dead = matches!(state, b'Z' | b'X');
-        !is_dead && (self.leads(group) || self.is_marked(pid))
+        let Some(stat) = Stat::of(pid) else { return false };
+        let is_dead = matches!(stat.state, b'Z' | b'X');
+        // Who was there before is none of it.
+        !is_dead && (self.leads(stat.group) || stat.begun >= self.begun && self.is_marked(pid))
     }
 
     /// Who is in the group has got the group's signal: some programs take a second one for impatience.
     fn is_in_the_group(&self, pid: Pid) -> bool {
-        state_and_group(pid).is_some_and(|(_, group)| self.leads(group))
+        Stat::of(pid).is_some_and(|stat| self.leads(stat.group))
     }
 
     fn leads(&self, group: i32) -> bool {
@@ -87,9 +96,17 @@ impl Tree {
     }
 
     fn is_marked(&self, pid: Pid) -> bool {
-        // Another user's environment cannot be read, and another user's process is none of ours.
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == self.mark)
+        for _ in 0..LOOKS {
+            // Another user's environment cannot be read, and another user's process is none of ours.
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            // A process that is just becoming another program has none for a moment, and would get away.
+            let is_between = environment.is_empty() && fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+            if !is_between {
+                return environment.split(|byte| *byte == 0).any(|variable| variable == self.mark);
+            }
+            thread::sleep(PAUSE);
+        }
+        false
     }
 
     /// The number is pinned before the last look: it cannot become another process's in between.
@@ -102,12 +119,27 @@ impl Tree {
     }
 }
 
+/// How often a process without an environment is looked at, and how long it has in between: 20 ms in all.
+const LOOKS: usize = 20;
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// From `/proc/PID/stat`: `PID (NAME) STATE PARENT GROUP …`, where the name may hold anything.
-fn state_and_group(pid: Pid) -> Option<(u8, i32)> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after = &stat[memchr::memrchr(b')', &stat)? + 1..];
-    let mut words = after.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    let state = *words.next()?.first()?;
-    let group = std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()?;
-    Some((state, group))
+struct Stat {
+    state: u8,
+    group: i32,
+    /// When it began, in ticks since the machine did.
+    begun: u64,
+}
+
+impl Stat {
+    fn of(pid: Pid) -> Option<Stat> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let after = std::str::from_utf8(&stat[memchr::memrchr(b')', &stat)? + 1..]).ok()?;
+        let words: Vec<&str> = after.split_ascii_whitespace().collect();
+        Some(Stat {
+            state: *words.first()?.as_bytes().first()?,
+            group: words.get(2)?.parse().ok()?,
+            begun: words.get(19)?.parse().ok()?,
+        })
+    }
 }

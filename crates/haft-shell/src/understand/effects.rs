@@ -46,6 +46,9 @@ impl Sum {
         for touch in &facts.touches {
             self.touch(&touch.path, places, manner(argv, facts, touch, by));
         }
+        if facts.touches.is_empty() {
+            argv.iter().for_each(|arg| self.names(arg, places, by));
+        }
         for (host, access) in &facts.hosts {
             match host {
                 Arg::Known(host) => {
@@ -109,6 +112,18 @@ impl Sum {
         self.known(&directory, places, Manner { spread, ..manner });
     }
 
+    /// A word that the shell fills in from the names in another directory, for a program to which they are text: they are
+    /// told all the same.
+    fn names(&mut self, arg: &Arg, places: &Places, by: usize) {
+        let Arg::Glob(pattern) = arg else { return };
+        let manner = Manner { access: Access::Read, spread: Spread::Guarded, by: Some(by), loses: false };
+        match listed(pattern) {
+            Some(directory) if directory == "." => {}
+            Some(directory) => self.known(&directory, places, manner),
+            None => self.0.push_doubt("a pattern that goes up again"),
+        }
+    }
+
     fn place(&mut self, path: PathBuf, Manner { access, spread, by, .. }: Manner) {
         self.0.push_path(PathEffect { path, access, target: None, spread, by });
     }
@@ -150,6 +165,11 @@ fn is_no_file(path: &str, access: Access) -> bool {
 
 fn is_a_connection(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
+}
+
+/// The directory whose names fit a pattern, or some directory above it. `None` if the pattern goes up.
+pub(super) fn listed(pattern: &str) -> Option<String> {
+    split(pattern).map(|(directory, _)| directory)
 }
 
 /// The names of a pattern before the first wildcard, unescaped, and the rest. `None` if the rest goes up.

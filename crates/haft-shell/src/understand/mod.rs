@@ -1,10 +1,11 @@
 //! What a command line is going to do.
 //!
-//! The tree of a command line is walked once, in the order in which bash would run it. What is met on the way becomes an
+//! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
 //! else, come the effects. Nothing here looks at the world: what a variable holds or which names fit a pattern is known
 //! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
 
+mod values; //   what variables hold
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
 mod walk; //     tree → acts
@@ -16,7 +17,7 @@ use std::borrow::Cow;
 
 use haft_tool::{Access, Effects, PathBase};
 
-use self::{places::Places, walk::Walk};
+use self::{places::Places, values::Values, walk::Walk};
 use crate::{
     programs::{Arg, Facts},
     syntax::{self, Parsed},
@@ -60,7 +61,12 @@ pub enum Act {
 /// Reads a command line. Takes time in proportion to its length, whatever is in it.
 pub fn understand(text: &str, base: &PathBase) -> Understood {
     let parsed = syntax::parse(text);
-    Understood { acts: Walk::new(base).text(text, &parsed) }
+    let (acts, set) = Walk::new(base, Values::default()).text(text, &parsed);
+    let values = Values::of(set, &acts);
+    if values.is_empty() {
+        return Understood { acts };
+    }
+    Understood { acts: Walk::new(base, values).text(text, &parsed).0 }
 }
 
 impl Understood {

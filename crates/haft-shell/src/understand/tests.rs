@@ -105,6 +105,113 @@ fn what_is_filled_in_while_it_runs_is_not_known() {
 }
 
 #[test]
+fn a_variable_that_the_line_sets_once_is_what_it_was_set_to() {
+    check("F=src/a.txt; cat \"$F\"", "reads /w/app/src/a.txt, runs cat src/a.txt");
+    check("F=a && cat $F.txt", "reads /w/app/a.txt, runs cat a.txt");
+    check("for f in a b; do cat \"$f\"; done", "reads /w/app/a, reads /w/app/b, runs cat a, runs cat b");
+    touches("for f in src/*.rs; do wc -l \"$f\"; done", &["read /w/app/src guarded", "read /w/app/src all"]);
+    touches("for f in /etc/*; do echo \"$f\"; done", &["read /etc/ guarded", "read /etc/ guarded"]);
+    touches(
+        "for d in a b; do for f in c d; do cat $d/$f; done; done",
+        &["read /w/app/a/c all", "read /w/app/a/d all", "read /w/app/b/c all", "read /w/app/b/d all"],
+    );
+    touches("f=a; cd src && cat $f", &["read /w/app/src guarded", "read /w/app/src/a all"]);
+    touches("f=a; (cat $f) | cat", &["read /w/app/a all"]);
+    touches("for f in a b; do echo x > \"$f\"; done", &["write /w/app/a some", "write /w/app/b some"]);
+    touches("f=/etc/x; cat \"$f\"", &["read /etc/x all"]);
+}
+
+#[test]
+fn a_variable_that_could_hold_something_else_is_not_known() {
+    for line in [
+        "cat \"$f\"; f=a",
+        "false && f=a; cat \"$f\"",
+        "true || f=a && cat \"$f\"",
+        "x && f=a || y && cat \"$f\"",
+        "if x; then f=a; fi; cat \"$f\"",
+        "(f=a); cat \"$f\"",
+        "f=a & cat \"$f\"",
+        "f=a | x; cat \"$f\"",
+        "f=a; f=b; cat \"$f\"",
+        "f=a; f+=b; cat \"$f\"",
+        "f+=b; cat \"$f\"",
+        "f=$x; cat \"$f\"",
+        "f='a b'; cat $f",
+        "f='*'; cat $f",
+        "f=; cat $f",
+        "f=a; read f < x; cat \"$f\"",
+        "f=a; read -rf < x; cat \"$f\"",
+        "f=a; export f=b; cat \"$f\"",
+        "f=a; declare \"$n\"; cat \"$f\"",
+        "n=f; f=a; read \"$n\" < x; cat \"$f\"",
+        "c=read; f=a; $c f < x; cat \"$f\"",
+        "e='f=b'; f=a; eval \"$e\"; cat \"$f\"",
+        "f=a; eval 'f=b'; cat \"$f\"",
+        "f=a; . ./env; cat \"$f\"",
+        "f=a; unset f; cat \"$f\"",
+        "f=a; : ${f:=b}; cat \"$f\"",
+        "f=a; exec {f}< x; cat \"$f\"",
+        "f=a; bash -c 'cat \"$f\"'",
+        "for f in a; do cat \"$f\"; f=b; done",
+        "for f in a \"$x\"; do cat \"$f\"; done",
+        "for f in *.md; do cat $f; done",
+        "for f in a; do :; done; cat \"$f\"",
+        "select f in a; do cat \"$f\"; done",
+        "for f; do cat \"$f\"; done",
+        "REPLY=a; read < x; cat \"$REPLY\"",
+        "while read f; do cat \"$f\"; done < x",
+    ] {
+        let doubts = effects(line).doubts().join("; ");
+        assert!(doubts.contains("a path that is known only when it runs"), "{line}: {doubts}");
+    }
+}
+
+#[test]
+fn loops_in_loops_take_no_more_than_their_length() {
+    let mut line = "cat \"$a0$a1$a2\"".to_owned();
+    for at in 0..12 {
+        line = format!("for a{at} in 1 2 3 4 5 6 7 8; do {line}; done");
+    }
+    assert!(read(&line).acts().len() < 200, "{}", read(&line).acts().len());
+}
+
+#[test]
+fn what_a_command_prints_for_a_shell_is_a_script() {
+    check("echo curl x | sh", "fetches from x, runs echo curl x, runs sh, runs curl x");
+    for line in [
+        "printf 'curl x\\n' | bash -s",
+        "cat <<E | sh\ncurl x\nE",
+        "cat <<< 'curl x' | sh",
+        ". /dev/stdin <<< 'curl x'",
+        "sudo bash <<< 'curl x'",
+    ] {
+        assert_eq!(effects(line).hosts().len(), 1, "{line}");
+    }
+    for line in [
+        "echo \"$x\" | sh",
+        "echo -e 'l\\x73' | sh",
+        "printf '%s' ls | sh",
+        "echo ls | cat | sh",
+        "sh -c \"echo 'ls\\\\ncurl x' | sh\"",
+        "echo ls > f | sh",
+    ] {
+        assert!(effects(line).doubts().join("; ").contains("a script that comes in while it runs"), "{line}");
+    }
+    touches(
+        ". /dev/stdin <<< 'cd /etc'; cat x",
+        &["read /etc guarded", "read /etc/x all", "read /w/app/x all"],
+    );
+}
+
+#[test]
+fn names_of_another_directory_are_told_whoever_prints_them() {
+    touches("echo *", &[]);
+    touches("echo /etc/* ~/.ssh/*", &["read /etc/ guarded", "read /home/u/.ssh/ guarded"]);
+    touches("a=(/etc/*)", &["read /etc/ guarded"]);
+    doubts("echo */../../*", "a pattern that goes up again");
+}
+
+#[test]
 fn a_list_in_quotes_is_as_many_words_as_it_has() {
     for line in ["ls \"$@\"", "ls \"${a[@]}\"", "ls \"${@:2}\"", "ls $x"] {
         let understood = read(line);

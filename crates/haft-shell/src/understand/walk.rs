@@ -8,12 +8,18 @@ use std::borrow::Cow;
 
 use haft_tool::{Access, PathBase};
 
-use super::{Act, places::Places, words::Meanings};
+use super::{
+    Act,
+    effects::listed,
+    places::Places,
+    values::{Set, Values},
+    words::Meanings,
+};
 use crate::{
     programs::{self, Arg, Run},
     syntax::{
-        self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Item, Parsed, Part,
-        Pipeline, Redirect, RedirectKind, Script, Word,
+        self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
+        Part, Pipeline, Redirect, RedirectKind, Script, Word,
     },
 };
 
@@ -27,6 +33,10 @@ pub(super) struct Walk<'a> {
     /// Where the shell is now.
     here: Places,
     acts: Vec<Act>,
+    set: Set,
+    values: Values,
+    /// Whether it is certain that what stands here runs, in the shell itself.
+    straight: bool,
     depth: usize,
     /// Whether it is the session's own shell that runs this, not a child of it.
     outermost: bool,
@@ -50,14 +60,25 @@ enum Input {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(base: &'a PathBase) -> Walk<'a> {
+    pub(super) fn new(base: &'a PathBase, values: Values) -> Walk<'a> {
         let start = Places::at(base.cwd.clone());
-        Walk { base, here: start.clone(), start, acts: Vec::new(), depth: 0, outermost: true }
+        Walk {
+            base,
+            here: start.clone(),
+            start,
+            acts: Vec::new(),
+            set: Set::default(),
+            values,
+            straight: true,
+            depth: 0,
+            outermost: true,
+        }
     }
 
-    pub(super) fn text(mut self, text: &str, parsed: &Parsed) -> Vec<Act> {
+    /// The acts of a line, and the variables that it sets.
+    pub(super) fn text(mut self, text: &str, parsed: &Parsed) -> (Vec<Act>, Set) {
         self.parsed(text, parsed);
-        self.acts
+        (self.acts, self.set)
     }
 
     fn parsed(&mut self, text: &str, parsed: &Parsed) {
@@ -98,7 +119,16 @@ impl<'a> Walk<'a> {
 
     fn chain(&mut self, item: &Item) -> After {
         let mut after = self.pipeline(&item.first);
+        if item.rest.is_empty() {
+            return after;
+        }
+        let (certain, straight) = (self.values.names(), self.straight);
         for (connector, pipeline) in &item.rest {
+            // What stands behind `||` may not run, and what is set before it may not have been.
+            if *connector == Connector::Or {
+                self.values.keep(&certain);
+                self.straight = false;
+            }
             after = match connector {
                 Connector::And => {
                     self.here = after.done;
@@ -112,6 +142,8 @@ impl<'a> Walk<'a> {
                 }
             };
         }
+        self.values.keep(&certain);
+        self.straight = straight;
         after
     }
 
@@ -119,9 +151,11 @@ impl<'a> Walk<'a> {
         let after = match &pipeline.commands[..] {
             [only] => self.command(only, Input::Inherited),
             commands => {
-                for (index, command) in commands.iter().enumerate() {
-                    let input = if index == 0 { Input::Inherited } else { Input::Unknown };
+                let mut input = Input::Inherited;
+                for command in commands {
+                    let printed = self.printed(command);
                     self.apart(|walk| drop(walk.command(command, input)));
+                    input = printed.map_or(Input::Unknown, Input::Text);
                 }
                 self.stay()
             }
@@ -129,12 +163,56 @@ impl<'a> Walk<'a> {
         if pipeline.negated { After { done: after.failed, failed: after.done } } else { after }
     }
 
+    /// What a command prints, if it does nothing else: `echo ls | sh` is a way to write `ls`.
+    fn printed(&self, command: &Command) -> Option<String> {
+        let CommandKind::Simple { assignments, words } = &command.kind else { return None };
+        let known = |arg| if let Arg::Known(word) = arg { Some(word) } else { None };
+        let argv: Vec<String> =
+            self.meanings().arguments(words).into_iter().map(known).collect::<Option<_>>()?;
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        match (argv.as_slice(), command.redirects.as_slice()) {
+            _ if !assignments.is_empty() => None,
+            // Shells differ about backslashes.
+            (["echo", rest @ ..], [])
+                if !rest.first().is_some_and(|word| word.starts_with('-'))
+                    && !rest.iter().any(|word| word.contains('\\')) =>
+            {
+                Some(rest.join(" ") + "\n")
+            }
+            (["printf", text], []) if !text.replace("\\n", "").contains(['%', '\\']) => {
+                Some(text.replace("\\n", "\n"))
+            }
+            (["cat"] | ["cat", "-"], [Redirect { descriptor: None, kind, .. }]) => match kind {
+                RedirectKind::HereDocument(word) | RedirectKind::HereString(word) => {
+                    known(self.meanings().one(word))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// In a shell of its own, from which nothing comes back.
     fn apart(&mut self, work: impl FnOnce(&mut Walk<'a>)) {
         let (here, outermost) = (self.here.clone(), self.outermost);
         self.outermost = false;
-        work(self);
+        self.perhaps(work);
         (self.here, self.outermost) = (here, outermost);
+    }
+
+    /// Where it is not certain that it runs: what it sets may not be set.
+    fn perhaps<T>(&mut self, work: impl FnOnce(&mut Walk<'a>) -> T) -> T {
+        let straight = std::mem::replace(&mut self.straight, false);
+        let result = work(self);
+        self.straight = straight;
+        result
+    }
+
+    /// In a process that is no copy of this shell: it does not know the shell's variables.
+    fn elsewhere(&mut self, work: impl FnOnce(&mut Walk<'a>)) {
+        let hidden = self.values.hide();
+        self.apart(work);
+        self.values.show(hidden);
     }
 
     fn command(&mut self, command: &Command, input: Input) -> After {
@@ -149,21 +227,23 @@ impl<'a> Walk<'a> {
                 self.apart(|walk| walk.script(script));
                 self.stay()
             }
-            CommandKind::If { arms, otherwise } => self.choice(arms, otherwise.as_ref()),
+            CommandKind::If { arms, otherwise } => self.perhaps(|walk| walk.choice(arms, otherwise.as_ref())),
             CommandKind::While { condition, body, .. } => self.repeated(|walk| {
                 walk.script(condition);
                 walk.script(body);
             }),
-            CommandKind::For { name, words, body, .. } => {
+            CommandKind::For { name, words, body, select } => {
                 self.assigned(name);
-                words.iter().flatten().for_each(|word| self.inside(word));
-                self.repeated(|walk| walk.script(body))
+                let words = words.as_deref().unwrap_or_default();
+                words.iter().for_each(|word| self.inside(word));
+                self.names(words);
+                self.each(name, if *select { &[] } else { words }, body)
             }
             CommandKind::ArithmeticFor { expression, body } => {
                 self.arithmetic(expression);
                 self.repeated(|walk| walk.script(body))
             }
-            CommandKind::Case { word, arms } => self.case(word, arms),
+            CommandKind::Case { word, arms } => self.perhaps(|walk| walk.case(word, arms)),
             CommandKind::Arithmetic(expression) => {
                 self.arithmetic(expression);
                 self.stay()
@@ -216,11 +296,40 @@ impl<'a> Walk<'a> {
         self.stay()
     }
 
+    /// A loop over words: where all are known, a round for each, otherwise one for all of them.
+    fn each(&mut self, name: &str, words: &[Word], body: &Script) -> After {
+        let words = self.meanings().arguments(words);
+        if !self.values.begin_loop(name, &words) {
+            return self.repeated(|walk| walk.script(body));
+        }
+        let after = self.repeated(|walk| {
+            for word in &words {
+                walk.values.set(name, word);
+                walk.script(body);
+            }
+        });
+        self.values.end_loop(name, &words);
+        after
+    }
+
+    /// The shell looks up the names that fit patterns, whoever gets them.
+    fn names(&mut self, words: &[Word]) {
+        for arg in self.meanings().arguments(words) {
+            if let Arg::Glob(pattern) = arg {
+                match listed(&pattern) {
+                    Some(directory) if directory == "." => {}
+                    Some(directory) => self.touch(Arg::Known(directory), Access::Read),
+                    None => self.doubt("a pattern that goes up again"),
+                }
+            }
+        }
+    }
+
     /// A loop. If one round ends elsewhere, the next begins there, and so on: that is not followed.
     fn repeated(&mut self, round: impl FnOnce(&mut Walk<'a>)) -> After {
         let before = self.here.clone();
         let from = self.acts.len();
-        round(self);
+        self.perhaps(round);
         if self.here != before {
             self.here = Places::UNKNOWN;
             self.acts.insert(from, Act::Doubt("a loop that changes the directory".into()));
@@ -230,6 +339,9 @@ impl<'a> Walk<'a> {
 
     fn redirects(&mut self, redirects: &[Redirect], mut input: Input) -> Input {
         for redirect in redirects {
+            if let Some(Descriptor::Variable(name)) = &redirect.descriptor {
+                self.assigned(name);
+            }
             let (word, access): (&Word, &[Access]) = match &redirect.kind {
                 RedirectKind::Read(word) => (word, &[Access::Read]),
                 RedirectKind::Write(word) => (word, &[Access::Write]),
@@ -272,7 +384,7 @@ impl<'a> Walk<'a> {
     }
 
     fn meanings(&self) -> Meanings<'_> {
-        Meanings { home: self.base.home.as_deref(), directory: self.here.only() }
+        Meanings { home: self.base.home.as_deref(), directory: self.here.only(), values: &self.values }
     }
 
     fn assignment(&mut self, assignment: &Assignment, alone: bool) {
@@ -286,13 +398,24 @@ impl<'a> Walk<'a> {
             self.arithmetic(index);
         }
         match &assignment.value {
-            AssignedValue::Scalar(word) => self.inside(word),
-            AssignedValue::Array(words) => words.iter().for_each(|word| self.inside(word)),
+            AssignedValue::Scalar(word) => {
+                self.inside(word);
+                let value = self.meanings().one(word);
+                let is_whole = alone && assignment.index.is_none() && !assignment.append;
+                if self.straight && is_whole && matches!(value, Arg::Known(_)) {
+                    self.values.set(name, &value);
+                }
+            }
+            AssignedValue::Array(words) => {
+                words.iter().for_each(|word| self.inside(word));
+                self.names(words);
+            }
         }
     }
 
     /// A variable of the shell gets a value that later commands may see.
     fn assigned(&mut self, name: &str) {
+        self.set.names.push(name.to_owned());
         if programs::is_power_variable(name) {
             self.doubt(format!("{name}, which changes what programs do"));
         }
@@ -302,6 +425,7 @@ impl<'a> Walk<'a> {
     fn run(&mut self, argv: Vec<Arg>, input: Input) -> After {
         let Some(Arg::Known(program)) = argv.first() else {
             self.doubt("a program whose name is known only when it runs");
+            self.set.blindly = true;
             return self.stay();
         };
         if self.depth >= DEEPEST {
@@ -347,22 +471,30 @@ impl<'a> Walk<'a> {
                 let after = self.run(argv, input.clone());
                 self.here = after.done.or(&after.failed);
             }
-            Run::Command { argv, directory } => self.apart(|walk| {
+            Run::Command { argv, directory } => self.elsewhere(|walk| {
                 walk.here = match directory {
                     None => walk.here.clone(),
                     Some(Arg::Known(directory)) => walk.here.go(&directory),
                     Some(_) => Places::UNKNOWN,
                 };
-                walk.run(argv, Input::Unknown);
+                let input = if passes_input(program) { input.clone() } else { Input::Unknown };
+                walk.run(argv, input);
             }),
             Run::Script(Arg::Known(text)) if stays_in_shell(program) => self.nested(&text),
-            Run::Script(Arg::Known(text)) => self.apart(|walk| walk.nested(&text)),
-            Run::Script(_) => self.doubt("a script that is known only when it runs"),
+            Run::Script(Arg::Known(text)) => self.elsewhere(|walk| walk.nested(&text)),
+            Run::Script(script) => {
+                self.doubt("a script that is known only when it runs");
+                self.set.blindly |= stays_in_shell(program);
+                if let Arg::Unknown { prefix, .. } = script {
+                    self.acts.extend(syntax::salvage(&prefix).into_iter().map(Act::Suspect));
+                }
+            }
             Run::File(path) => self.touch(path, Access::Read),
             Run::Input => match input {
+                Input::Text(text) if stays_in_shell(program) => self.nested(&text.clone()),
                 Input::Text(text) => {
                     let text = text.clone();
-                    self.apart(|walk| walk.nested(&text));
+                    self.elsewhere(|walk| walk.nested(&text));
                 }
                 Input::Unknown | Input::Inherited => self.doubt("a script that comes in while it runs"),
             },
@@ -476,6 +608,13 @@ fn is_git(program: &str) -> bool {
 /// Whether what it runs is run by the shell itself, so that a `cd` in it lasts.
 fn stays_in_shell(program: &str) -> bool {
     matches!(program, "eval" | "builtin" | "command" | "." | "source" | "trap" | "exec")
+}
+
+/// Whether what comes in for it comes in for what it runs.
+fn passes_input(program: &str) -> bool {
+    const WRAPPERS: [&str; 9] =
+        ["doas", "env", "ionice", "nice", "setsid", "stdbuf", "sudo", "time", "timeout"];
+    program.rsplit('/').next().is_some_and(|name| WRAPPERS.contains(&name))
 }
 
 fn is_option_of_cd(word: &str) -> bool {

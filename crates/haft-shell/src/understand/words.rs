@@ -1,10 +1,11 @@
 //! A word of the tree, and the arguments that it becomes.
 //!
-//! Quotes are gone already. Braces become several words, `~` and `$HOME` the home, `$PWD` the directory; a pattern stays
-//! one, and everything else that the shell would fill in is unknown from there on.
+//! Quotes are gone already. Braces become several words, `~` and `$HOME` the home, `$PWD` the directory, a variable whose
+//! value is known that value; a pattern stays one, and everything else that the shell would fill in is unknown from there on.
 
 use std::path::Path;
 
+use super::values::Values;
 use crate::{
     programs::Arg,
     syntax::{Part, Word},
@@ -15,6 +16,7 @@ use crate::{
 pub(super) struct Meanings<'a> {
     pub(super) home: Option<&'a Path>,
     pub(super) directory: Option<&'a Path>,
+    pub(super) values: &'a Values,
 }
 
 /// More words than this from one with braces are not followed.
@@ -89,6 +91,7 @@ impl Meanings<'_> {
             Part::Tilde(who) if who.is_empty() => draft.path(self.home, true),
             Part::Variable(name) if name == "HOME" => draft.path(self.home, quoted),
             Part::Variable(name) if name == "PWD" => draft.path(self.directory, quoted),
+            Part::Variable(name) if let Some(value) = self.values.get(name) => draft.value(value, quoted),
             Part::Glob(text) => draft.glob(text),
             // The shell puts the name of a pipe there, and nothing that anybody chose; for `<()` it puts nothing.
             Part::Process(_, script) if !script.items.is_empty() => draft.text(PIPE),
@@ -148,6 +151,15 @@ impl Draft {
     fn path(&mut self, path: Option<&Path>, quoted: bool) {
         match path.and_then(Path::to_str) {
             Some(text) if quoted || text.bytes().all(is_plain) => self.text(text),
+            _ => self.open(!quoted),
+        }
+    }
+
+    /// What a variable holds. Unquoted it would be split and taken for a pattern, unless there is nothing of that in it.
+    fn value(&mut self, value: &Arg, quoted: bool) {
+        match value {
+            Arg::Known(text) if quoted || !text.is_empty() && text.bytes().all(is_plain) => self.text(text),
+            Arg::Glob(pattern) if quoted => self.glob(pattern),
             _ => self.open(!quoted),
         }
     }

@@ -521,7 +521,7 @@ fn a_call_that_may_do_less_does_not_run_in_an_older_sandbox() {
         "{}",
         refused.text()
     );
-    let afresh = json!({ "language": "bash", "code": "f=new; cat $f.pem", "reset": true });
+    let afresh = json!({ "language": "bash", "code": "f=$(echo new); cat $f.pem", "reset": true });
     assert!(!bench.call(afresh).contains("PEM"));
     // Less to hide is no reason to start anew.
     fs::remove_file(bench.workspace.root().join("new.pem")).unwrap();

@@ -152,6 +152,11 @@ fn all_that_is_the_matter_with_a_rule_is_told() {
 }
 
 #[test]
+fn a_rule_for_what_git_only_shows_is_as_narrow_as_it_looks() {
+    check("allow Bash(git diff:*); allow Bash(git log --oneline:*)", &[]);
+}
+
+#[test]
 fn a_host_is_no_path() {
     for tool in ["Read", "Edit"] {
         check(

@@ -1,7 +1,8 @@
 //! `awk`: its program is scanned for what leaves the program.
 //!
-//! `system`, pipes, `getline` and `@` are doubts; a redirection is a file that is written. All else only computes and
-//! prints. Strings and patterns are passed over, and where it is not certain what is one, nothing is.
+//! `system`, pipes, `getline` and `@` are doubts, and so is the list of files itself (`ARGV`), by which a program reads what
+//! nobody named; a redirection is a file that is written. All else only computes and prints. Strings and patterns are passed
+//! over, and where it is not certain what is one, nothing is.
 
 use haft_tool::{Access, Class};
 
@@ -28,7 +29,7 @@ pub(super) fn judge(case: &Case<'_>) -> Facts {
 
 fn follow(program: &str, facts: &mut Facts) {
     let bytes = program.as_bytes();
-    let mut scan = Scan { bytes, at: 0, operand: false, prints: false, odd: None, files: Vec::new() };
+    let mut scan = Scan { bytes, ..Scan::default() };
     scan.run();
     if let Some(odd) = scan.odd {
         facts.doubt(format!("the program of `awk` {odd}"));
@@ -39,6 +40,7 @@ fn follow(program: &str, facts: &mut Facts) {
     }
 }
 
+#[derive(Default)]
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -46,6 +48,10 @@ struct Scan<'a> {
     operand: bool,
     /// Whether `print` came in this statement, so that `>` redirects.
     prints: bool,
+    /// Whether the last word was `if`, `while` or `for`.
+    control: bool,
+    /// The brackets that are open, and whether a statement follows each instead of an operator.
+    brackets: Vec<bool>,
     odd: Option<&'static str>,
     files: Vec<String>,
 }
@@ -60,6 +66,7 @@ impl Scan<'_> {
     }
 
     fn byte(&mut self, byte: u8) {
+        let control = std::mem::take(&mut self.control);
         match byte {
             b'"' => {
                 self.string();
@@ -72,12 +79,17 @@ impl Scan<'_> {
             b'>' => self.greater(),
             b'@' => self.odd = Some("calls what is not known"),
             b'\n' | b';' | b'{' | b'}' => (self.prints, self.operand) = (false, false),
+            b'(' => {
+                self.brackets.push(control);
+                self.operand = false;
+            }
+            b')' if self.brackets.pop() == Some(false) => self.operand = true,
             // After these `/` may divide or begin a pattern.
             b')' | b'+' | b'-' => self.unclear_slash(),
             b']' | b'$' => self.operand = byte == b']',
             b'_' | b'a'..=b'z' | b'A'..=b'Z' => self.word(),
             b'0'..=b'9' | b'.' => self.operand = true,
-            b' ' | b'\t' | b'\r' | b'\\' => {}
+            b' ' | b'\t' | b'\r' | b'\\' => self.control = control,
             0x80.. => self.operand = true,
             _ => self.operand = false,
         }
@@ -93,7 +105,9 @@ impl Scan<'_> {
         match &self.bytes[start..self.at] {
             b"system" => self.odd = Some("runs a command"),
             b"getline" => self.odd = Some("reads from a file or a command"),
+            b"ARGV" | b"ARGC" | b"SYMTAB" => self.odd = Some("can choose the files that are read"),
             b"print" | b"printf" => self.prints = true,
+            b"if" | b"while" | b"for" | b"switch" => self.control = true,
             b"return" | b"in" | b"else" | b"do" | b"case" | b"exit" | b"delete" => {}
             _ => self.operand = true,
         }
@@ -161,7 +175,8 @@ impl Scan<'_> {
             self.at += 1;
             return;
         }
-        if !self.prints {
+        // In brackets it compares, whatever is printed.
+        if !self.prints || !self.brackets.is_empty() {
             return;
         }
         while self.bytes.get(self.at).is_some_and(|byte| matches!(byte, b'>' | b' ' | b'\t')) {
@@ -223,6 +238,10 @@ mod tests {
             "{gsub(/[a-z]+/, \"x\"); print}",
             "# system(\"id\")\n1",
             "{print ENVIRON[\"HOME\"]}",
+            "{print ($1 > 5 ? \"a\" : \"b\")}",
+            "{printf(\"%d\\n\", $1 > 5)}",
+            "{print ($1 + $2) / 2, length($3) / 2}",
+            "{if ($1 > 10) print $0}",
         ] {
             assert_eq!(facts(program), Facts::of(Class::ReadOnly), "{program}");
         }
@@ -247,6 +266,12 @@ mod tests {
             "/[/]/ { system(\"id\") } /]/",
             "\"unfinished",
             "{ f = \"system\"; @f(\"id\") }",
+            "BEGIN{ARGV[1]=\"/etc/shadow\"; ARGC=2} {print}",
+            "BEGIN{SYMTAB[\"ARGC\"]=2}",
+            "{if ($1) /\"/; system(\"id\") /\"/}",
+            "{while ( $1 ) /\"/; system(\"id\") /\"/}",
+            "{print ($1) > $2}",
+            "{print (\"x\")(\"y\") > $2}",
         ] {
             assert!(facts(program).doubt.is_some(), "{program}");
         }

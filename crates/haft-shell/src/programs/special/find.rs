@@ -4,7 +4,7 @@
 
 use haft_tool::{Access, Class};
 
-use super::super::{Arg, Facts, Run, Touch, judge::Case, walk::literal_beginning};
+use super::super::{Arg, Facts, Run, Touch, judge::Case, look_at, walk::literal_beginning};
 use super::wrap::fill;
 
 /// Words without a value.
@@ -94,8 +94,7 @@ const WITH_TEXT: &[&str] = &[
 ];
 
 /// Words with a value that is a file whose times are looked at.
-const WITH_FILE: &[&str] =
-    &["-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-neweram", "-newercm", "-files0-from"];
+const WITH_FILE: &[&str] = &["-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-neweram", "-newercm"];
 
 const LONGEST_PREFIX: usize = 64;
 
@@ -208,7 +207,6 @@ impl<'a> Search<'a> {
 
     /// `-exec program {} ;` up to `;`, or to `+` after `{}`.
     fn run(&mut self, beside: bool) {
-        self.facts.raise(Class::Write);
         let mut argv = Vec::new();
         while let Some(arg) = self.args.get(self.at) {
             self.at += 1;
@@ -218,12 +216,45 @@ impl<'a> Search<'a> {
                 _ => argv.push(arg.clone()),
             }
         }
+        if !beside && let Some(looks) = self.that_only_looks(&argv) {
+            return self.facts.run(looks);
+        }
+        self.facts.raise(Class::Write);
         let found = if beside { "./".to_owned() } else { self.found_prefix() };
         argv.iter_mut().for_each(|word| put(word, &found));
         let directory = beside.then(|| Arg::Unknown { prefix: self.found_prefix(), splits: false });
         if !argv.is_empty() {
             self.facts.runs.push(Run::Command { argv, directory });
         }
+    }
+
+    /// The words of a program that only reads what is found, with a pattern for all below the root in the place of `{}`: it
+    /// touches no more than `program root/**` would.
+    fn that_only_looks(&self, argv: &[Arg]) -> Option<Vec<Arg>> {
+        let root = match self.roots.as_slice() {
+            [Arg::Known(root)] if root.len() <= LONGEST_PREFIX => root.trim_end_matches('/'),
+            _ => return None,
+        };
+        let follows = |arg: &Arg| matches!(arg, Arg::Known(word) if word == "-L" || word == "-follow");
+        // A search within a search is not looked into: there could be very many. git reads more than what it is given.
+        let is_search =
+            matches!(argv.first(), Some(Arg::Known(name)) if name.contains("find") || name.contains("git"));
+        if is_search || root.contains(['*', '?', '[', ']', '\\']) || self.args.iter().any(follows) {
+            return None;
+        }
+        let mut argv = argv.to_vec();
+        for word in &mut argv {
+            match word {
+                Arg::Known(text) if text == "{}" => *word = Arg::Glob(format!("{root}/**")),
+                _ => fill(word, "{}"),
+            }
+        }
+        let facts = look_at(&argv);
+        let looks = facts.class == Class::ReadOnly
+            && facts.doubt.is_none()
+            && facts.runs.is_empty()
+            && facts.touches.iter().all(|touch| touch.access == Access::Read);
+        looks.then_some(argv)
     }
 
     /// What the names that are found begin with; not all of it if that is long, because it is copied to many places.

@@ -28,6 +28,7 @@ pub(super) fn shell(case: &Case<'_>) -> Facts {
             facts.runs.push(Run::Script(text.clone()));
         }
         None if call.command => facts.class = Class::ReadOnly,
+        Some(file) if is_input(file) => facts.runs.push(Run::Input),
         Some(file) => {
             facts.touch(file, Access::Read);
             facts.runs.push(Run::File(file.clone()));
@@ -176,9 +177,19 @@ pub(super) fn source(case: &Case<'_>) -> Facts {
         [file, ..] => Some(file),
         [] => None,
     };
-    if let Some(file) = file {
-        facts.touch(file, Access::Read);
-        facts.runs.push(Run::File(file.clone()));
+    match file {
+        Some(file) if is_input(file) => facts.runs.push(Run::Input),
+        Some(file) => {
+            facts.touch(file, Access::Read);
+            facts.runs.push(Run::File(file.clone()));
+        }
+        None => {}
     }
     facts
+}
+
+/// Names of what comes in.
+fn is_input(file: &Arg) -> bool {
+    const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+    matches!(file, Arg::Known(name) if NAMES.contains(&name.as_str()))
 }

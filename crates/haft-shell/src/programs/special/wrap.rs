@@ -10,6 +10,7 @@ use super::super::{
     walk::{Walk, walk},
 };
 use super::shell::joined;
+use crate::syntax::salvage;
 
 /// `command -v name` looks; `command name …` runs it.
 pub(super) fn command(case: &Case<'_>) -> Facts {
@@ -236,7 +237,20 @@ fn base(name: &str) -> &str {
 /// Programs that also run others. A rule for such a program covers what it runs; rules that forbid are tried on each
 /// word where that may begin.
 pub(super) fn loose(case: &Case<'_>) -> Facts {
-    let mut facts = Facts::of(case.entry.class);
+    let mut facts = plain(case);
     facts.spellings = beginnings(case, &mut facts);
+    // A word with blanks in it may be a script: `tmux new 'make; curl x'`.
+    for arg in case.args.iter().take(TRIED) {
+        if let Arg::Known(text) = arg
+            && text.contains([' ', '\t', '\n'])
+        {
+            let commands = salvage(text).into_iter().take(TRIED);
+            facts.spellings.extend(commands.map(|words| words.into_iter().map(Arg::Known).collect()));
+        }
+    }
+    // What is to run later comes in now.
+    if matches!(case.name, "at" | "batch") {
+        facts.runs.push(Run::Input);
+    }
     facts
 }

@@ -1,0 +1,175 @@
+//! What variables hold, where that can be told from the line itself.
+//!
+//! `for f in *.md; do head -3 "$f"; done` and `F=a.txt; cat "$F"` name their files, only not where they are opened. A variable
+//! is followed if the line sets it in one place and nothing in the line could set it in another way; whoever would read it
+//! before that place, or in another process, reads what nobody knows. So a line is walked twice: the first walk finds out
+//! which names are set, the second one fills them in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Act;
+use crate::programs::{Arg, is_power_variable};
+
+/// The variables that a walk saw being set.
+#[derive(Default)]
+pub(super) struct Set {
+    /// Each time.
+    pub(super) names: Vec<String>,
+    /// Whether there is something that could set any.
+    pub(super) blindly: bool,
+}
+
+/// The variables of a line.
+#[derive(Default)]
+pub(super) struct Values {
+    /// Names that are set in one place.
+    settled: BTreeSet<String>,
+    /// What those hold that have been set.
+    now: BTreeMap<String, Arg>,
+    /// How often what is walked now is walked.
+    rounds: usize,
+}
+
+/// A loop is followed word by word if its body is walked no more often than this, loops around it included.
+const MOST_ROUNDS: usize = 64;
+
+/// Names that the shell itself sets.
+const OF_THE_SHELL: [&str; 22] = [
+    "_",
+    "COLUMNS",
+    "COPROC",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "HOSTNAME",
+    "LINENO",
+    "LINES",
+    "MAPFILE",
+    "OPTARG",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "REPLY",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
+];
+
+impl Values {
+    /// Those of a line of which one walk is done: what it saw being set, and its acts.
+    pub(super) fn of(mut set: Set, acts: &[Act]) -> Values {
+        if set.names.is_empty() || set.blindly || acts.iter().any(sets_any) {
+            return Values::default();
+        }
+        set.names.sort_unstable();
+        let once = |names: &&[String]| names.len() == 1;
+        let mut settled: BTreeSet<String> =
+            set.names.chunk_by(|a, b| a == b).filter(once).map(|names| names[0].clone()).collect();
+        settled.retain(|name| !is_power_variable(name) && !OF_THE_SHELL.contains(&name.as_str()));
+        for act in acts {
+            let Act::Run { argv, .. } = act else { continue };
+            // `read name`, `export name=x`, `printf -vname`: whichever program it is, a word that could be the name is enough.
+            for word in argv.iter().skip(1) {
+                let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = word;
+                settled.retain(|name| !may_set(text, name));
+            }
+        }
+        Values { settled, ..Values::default() }
+    }
+
+    /// Whether there is anything to fill in.
+    pub(super) fn is_empty(&self) -> bool {
+        self.settled.is_empty()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Arg> {
+        self.now.get(name)
+    }
+
+    /// A variable gets a value that is known.
+    pub(super) fn set(&mut self, name: &str, value: &Arg) {
+        if self.settled.contains(name) {
+            self.now.insert(name.to_owned(), value.clone());
+        }
+    }
+
+    pub(super) fn forget(&mut self, name: &str) {
+        self.now.remove(name);
+    }
+
+    /// The names that have values.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.now.keys().cloned().collect()
+    }
+
+    /// Forgets all but these.
+    pub(super) fn keep(&mut self, names: &BTreeSet<String>) {
+        self.now.retain(|name, _| names.contains(name));
+    }
+
+    /// Hides all: another process does not know them. What was hidden is for [`show`](Values::show).
+    pub(super) fn hide(&mut self) -> BTreeMap<String, Arg> {
+        std::mem::take(&mut self.now)
+    }
+
+    pub(super) fn show(&mut self, hidden: BTreeMap<String, Arg>) {
+        self.now = hidden;
+    }
+
+    /// Whether a loop over these words can be followed word by word. If so, it has begun.
+    pub(super) fn begin_loop(&mut self, name: &str, words: &[Arg]) -> bool {
+        let rounds = self.rounds.max(1) * words.len();
+        let is_followed = self.settled.contains(name)
+            && (1..=MOST_ROUNDS).contains(&rounds)
+            && words.iter().all(|word| !matches!(word, Arg::Unknown { .. }));
+        if is_followed {
+            self.rounds = rounds;
+        }
+        is_followed
+    }
+
+    pub(super) fn end_loop(&mut self, name: &str, words: &[Arg]) {
+        self.rounds /= words.len();
+        self.forget(name);
+    }
+}
+
+/// Commands whose words are names that they set.
+const SETTERS: [&str; 12] = [
+    "declare",
+    "export",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "typeset",
+    "unset",
+    "wait",
+];
+
+/// Whether it sets variables whose names nobody knows yet.
+fn sets_any(act: &Act) -> bool {
+    let Act::Run { argv, .. } = act else { return false };
+    let is_open = |arg: &Arg| match arg {
+        Arg::Known(_) => false,
+        Arg::Glob(_) => true,
+        Arg::Unknown { prefix, .. } => !prefix.contains('='),
+    };
+    match argv.first() {
+        Some(Arg::Known(name)) if name == "." || name == "source" => true,
+        Some(Arg::Known(name)) => SETTERS.contains(&name.as_str()) && argv.iter().any(is_open),
+        _ => true,
+    }
+}
+
+fn may_set(word: &str, name: &str) -> bool {
+    let follows = |rest: &str| rest.is_empty() || rest.starts_with(['=', '+', '[']);
+    word.strip_prefix(name).is_some_and(follows) || word.starts_with('-') && word.ends_with(name)
+}

@@ -12,6 +12,8 @@ pub struct Grant {
     pub required: bool,
     /// What they may write, with all below.
     pub write: Vec<PathBuf>,
+    /// Files that are not there yet, and that they may make.
+    pub make: Vec<PathBuf>,
     /// What they may not read, with all below.
     pub deny_read: Vec<PathBuf>,
     /// What they may not read either, also where nothing is now: below a directory, names that fit a pattern. A sandbox

@@ -19,6 +19,7 @@ pub(crate) fn confine(grant: &Grant, session: &SessionFacts) -> Result<Confine, 
     let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
     let confinement = Confinement {
         write: grant.write.clone(),
+        make: grant.make.clone(),
         deny_read: grant.deny_read.clone(),
         network,
         required: grant.required,

@@ -96,6 +96,40 @@ fn what_a_command_did_is_taken_back_with_the_turn() {
 }
 
 #[test]
+fn a_file_that_a_command_may_make_outside_of_the_workspace_is_made_alone_and_taken_back() {
+    let place = place();
+    std::fs::create_dir(place.path("other")).unwrap();
+    std::fs::write(place.path("other/beside"), "as it was\n").unwrap();
+    let new = place.path("other/new");
+    let rule = format!("Edit(/{})", new.display());
+    let bash = |command: &str| {
+        let input = json!({ "command": command }).to_string();
+        place.haft(&["call", "Bash", &input, "--session", "out", "--allow", "Bash", "--allow", &rule])
+    };
+    let names = || {
+        let entries = std::fs::read_dir(place.path("other")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    bash(&format!("false && echo x > {}; true", new.display())).expect(0, "");
+    assert_eq!(names(), ["beside"], "nothing is left of what was not written");
+    // What nobody understands declares nothing, and so is given nothing.
+    let unseen =
+        "eval \"$(printf 'echo z > %s' ../other/beside)\"; eval \"$(printf 'echo z > %s' ../other/third)\"";
+    bash(&format!("echo x > {}; {unseen}", new.display())).expect(1, "");
+    assert_eq!(names(), ["beside", "new"]);
+    assert_eq!(place.files.text("other/beside"), "as it was\n");
+    assert_eq!(place.files.text("other/new"), "x\n");
+    undo(&place, &["--session", "out", "--yes"]).expect(0, "");
+    assert_eq!(names(), ["beside"]);
+    let ran = bash(&format!("mkdir {}", new.display())).expect(1, "");
+    let told = format!("ask for permission to write {}", place.path("other").display());
+    assert!(ran.out.contains(&told), "{ran:?}");
+    assert_eq!(names(), ["beside"]);
+}
+
+#[test]
 fn what_somebody_changed_since_is_refused_unless_it_is_taken() {
     let place = place();
     write(&place, "work", "2", "b.txt", "made\n");

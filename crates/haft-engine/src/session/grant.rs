@@ -4,6 +4,7 @@
 //! masks places, not patterns: so patterns are looked up now, and where there would be too much to look at, nothing runs.
 
 use std::{
+    fs,
     io::ErrorKind,
     path::{Path, PathBuf},
 };
@@ -47,29 +48,35 @@ pub(super) fn grant(
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
+    let (write, make) = writable(session, declared);
     Ok(Grant {
         confined: sandbox.enabled,
         required: sandbox.required,
-        write: writable(session, declared),
+        write,
+        make,
         deny_read,
         deny_patterns: patterns(session, entry),
         hosts,
     })
 }
 
-/// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would.
-fn writable(session: &Session, declared: &Declared<'_>) -> Vec<PathBuf> {
+/// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would: what is
+/// there, and what is to be made. The directory of the latter is not given with it, also where rules would allow to write all
+/// of it: the call was permitted for what it declared, undo keeps what is given, and a home is much to keep for one file.
+fn writable(session: &Session, declared: &Declared<'_>) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut roots, mut made) = (Vec::new(), Vec::new());
     if declared.read_only {
-        return Vec::new();
+        return (roots, made);
     }
-    let mut roots = vec![session.workspace().to_path_buf()];
+    roots.push(session.workspace().to_path_buf());
     roots.extend(session.engine().settings().sandbox.write.iter().cloned());
     for (place, access) in declared.places {
         if *access == Access::Write && !roots.iter().any(|root| place.starts_with(root)) {
-            roots.push(place.clone());
+            let is_missing = fs::symlink_metadata(place).is_err_and(|err| err.kind() == ErrorKind::NotFound);
+            if is_missing { &mut made } else { &mut roots }.push(place.clone());
         }
     }
-    roots
+    (roots, made)
 }
 
 /// The places that may not be read.
@@ -234,6 +241,7 @@ mod tests {
         let short = |path: PathBuf| path.strip_prefix(&root).map(Path::to_owned).unwrap_or(path);
         grant.map_err(|fault| fault.message().to_owned()).map(|grant| Grant {
             write: grant.write.into_iter().map(short).collect(),
+            make: grant.make.into_iter().map(short).collect(),
             deny_read: grant.deny_read.into_iter().map(short).collect(),
             ..grant
         })
@@ -251,9 +259,18 @@ mod tests {
 
     #[test]
     fn what_was_declared_outside_the_workspace_is_granted_with_it() {
-        let effects = |root: &Path| Effects::writes("/var/x").and_writes(root.join("src")).and_unknown();
+        let effects = |root: &Path| Effects::writes("/var/lib").and_writes(root.join("src")).and_unknown();
         let grant = granted(&[], |root| effects(root).and_host("docs.rs", Access::Read)).unwrap();
-        assert_eq!((grant.write, grant.hosts), (paths(&["", "/var/x"]), vec!["docs.rs".to_owned()]));
+        assert_eq!((grant.write, grant.hosts), (paths(&["", "/var/lib"]), vec!["docs.rs".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_not_there_is_to_be_made_and_its_directory_is_not_given_with_it() {
+        let effects =
+            |root: &Path| Effects::writes("/var/lib/none").and_writes(root.join("none")).and_unknown();
+        let grant = granted(&[], effects).unwrap();
+        assert_eq!((grant.write, grant.make), (paths(&[""]), paths(&["/var/lib/none"])));
+        assert_eq!(granted(&[], |_| Effects::reads("/var/lib/none")).unwrap().make, paths(&[]));
     }
 
     #[test]

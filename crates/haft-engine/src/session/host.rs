@@ -172,7 +172,7 @@ impl Host for CallHost {
     fn grant(&self) -> Result<Grant, Fault> {
         let declared = Declared { places: &self.places, hosts: &self.hosts, read_only: self.read_only };
         let grant = grant(&self.session, &self.entry, &declared, self.token())?;
-        self.watch(&grant.write)?;
+        self.watch(&[&grant.write[..], &grant.make].concat())?;
         Ok(grant)
     }
     fn names_host(&self, host: &str) -> bool {

@@ -16,6 +16,8 @@ use super::{Confinement, protected::is_protected};
 pub enum Blocked {
     /// A change of this.
     Write(PathBuf),
+    /// Something else than writing to this file, which may be written.
+    Replace(PathBuf),
     /// A look at this.
     Read(PathBuf),
     /// A connection to this.
@@ -32,6 +34,16 @@ impl fmt::Display for Blocked {
                     f,
                     "the sandbox refused to change {}; ask for permission to write there",
                     path.display()
+                )
+            }
+            Blocked::Replace(path) => {
+                let above = path.parent().unwrap_or(path);
+                write!(
+                    f,
+                    "the sandbox lets {} be written as a file, not removed, replaced or made a directory; \
+                     for that, ask for permission to write {}",
+                    path.display(),
+                    above.display()
                 )
             }
             Blocked::Read(path) => {
@@ -58,6 +70,11 @@ const WORDS: [&str; 6] = [
     "Is a directory",
     "Invalid cross-device link",
 ];
+
+/// How they say that a single file that they may write is not theirs to replace. The first is said of other things as well,
+/// by which nobody was refused.
+const IN_PLACE_WORDS: [&str; 4] =
+    ["File exists", "Read-only file system", "Device or resource busy", "Invalid cross-device link"];
 
 /// How programs say that the network is not there.
 const NETWORK_WORDS: [&str; 4] = [
@@ -90,10 +107,12 @@ const CALLS: [(&str, &str); 12] = [
 pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked> {
     let tail = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
     let mut found = Vec::new();
-    let complains = |line: &&str| WORDS.iter().chain(&CALL_WORDS).any(|word| line.contains(word));
+    let words = || WORDS.iter().chain(&CALL_WORDS).chain(&IN_PLACE_WORDS);
+    let complains = |line: &&str| words().any(|word| line.contains(word));
     for line in tail.lines().filter(complains) {
         let paths = candidates(line).map(|text| absolute(&confinement.cwd, text));
-        let blocked = paths.filter_map(|path| judge(confinement, path)).next().or_else(|| closed_call(line));
+        let blocked =
+            paths.filter_map(|path| judge(confinement, path, line)).next().or_else(|| closed_call(line));
         found.extend(blocked.filter(|one| !found.contains(one)));
     }
     if confinement.network == super::Network::Off && NETWORK_WORDS.iter().any(|word| tail.contains(word)) {
@@ -134,10 +153,17 @@ fn absolute(cwd: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// What the policy says of a path, if it closes it.
-fn judge(confinement: &Confinement, path: PathBuf) -> Option<Blocked> {
+/// What the policy says of a path, if it closes it to what a line complains about.
+fn judge(confinement: &Confinement, path: PathBuf, line: &str) -> Option<Blocked> {
     if confinement.deny_read.iter().any(|denied| path.starts_with(denied)) {
         return Some(Blocked::Read(path));
+    }
+    let is_root = |roots: &[PathBuf]| roots.contains(&path);
+    if is_root(&confinement.make) || (is_root(&confinement.write) && path.is_file()) {
+        return IN_PLACE_WORDS.iter().any(|word| line.contains(word)).then_some(Blocked::Replace(path));
+    }
+    if !WORDS.iter().any(|word| line.contains(word)) {
+        return None;
     }
     let root = confinement.write.iter().find(|root| path.starts_with(root));
     match root {
@@ -159,6 +185,7 @@ mod tests {
     fn check(output: &str, expected: &[Blocked]) {
         let confinement = Confinement {
             write: vec!["/usr/w".into()],
+            make: vec!["/usr/share/new".into()],
             deny_read: vec!["/root/.ssh".into()],
             ..Confinement::at("/usr/w")
         };
@@ -174,6 +201,21 @@ mod tests {
             &[Blocked::Write("/usr/lib/x y".into())],
         );
         check("sh: .mcp.json: Is a directory", &[Blocked::Write("/usr/w/.mcp.json".into())]);
+    }
+
+    #[test]
+    fn a_file_that_may_be_written_and_not_replaced_is_told_as_that() {
+        let replace = [Blocked::Replace("/usr/share/new".into())];
+        check("mkdir: cannot create directory ‘/usr/share/new’: File exists", &replace);
+        check("mv: cannot move 'a' to '/usr/share/new': Device or resource busy", &replace);
+        check("rm: cannot remove '/usr/share/new': Read-only file system", &replace);
+        check("bash: /usr/share/new: Permission denied", &[]);
+        check("mkdir: cannot create directory ‘/etc’: File exists", &[]);
+        let told = replace[0].to_string();
+        assert!(
+            told.ends_with("made a directory; for that, ask for permission to write /usr/share"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Drop for Covers {
 }
 
 fn is_cover(directory: RawFd, name: &CStr) -> bool {
-    sys::mode_at(directory, name).is_ok_and(|mode| mode & (libc::S_IFMT | libc::S_ISVTX) == KIND)
+    sys::facts_at(directory, name).is_ok_and(|facts| facts.mode & (libc::S_IFMT | libc::S_ISVTX) == KIND)
 }
 
 /// A shared lock. Whoever has it alone has it for a moment only.

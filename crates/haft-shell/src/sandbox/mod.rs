@@ -30,6 +30,7 @@ mod network; //      what it may reach
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod cover; //        keeping names from being made
+mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
@@ -65,6 +66,8 @@ pub struct Confinement {
     pub cwd: PathBuf,
     /// What it may change: these, and all below them but for the names that are code.
     pub write: Vec<PathBuf>,
+    /// Files that it may make, in directories that are there and that it may not change otherwise.
+    pub make: Vec<PathBuf>,
     /// What it may not even read.
     pub deny_read: Vec<PathBuf>,
     /// What it may reach.
@@ -83,6 +86,7 @@ impl Confinement {
         Confinement {
             cwd: cwd.into(),
             write: Vec::new(),
+            make: Vec::new(),
             deny_read: Vec::new(),
             network: Network::Off,
             limits: Limits::default(),

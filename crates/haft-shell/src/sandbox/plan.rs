@@ -15,6 +15,7 @@ use std::{
 
 use super::{
     Confinement, Limits, Network, SandboxError, Support,
+    blank::Blank,
     cover::{Covers, c_string},
     landlock::Landlock,
     mounts::{Closed, MOST, Mounts, Temporary},
@@ -45,6 +46,7 @@ pub(super) struct Plan {
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
     covers: Vec<Covers>,
+    blanks: Vec<Blank>,
     lifeline: Option<OwnedFd>,
     /// Over which the listener of the proxy comes out: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
@@ -57,6 +59,8 @@ impl Plan {
         let has_namespaces = support.namespaces.is_ok();
         let is_closed = wanted.network != Network::On;
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
+        // Before anything looks for what may be changed.
+        let blanks = places.blanks()?;
         let (mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
         let sockets = if is_closed && !has_namespaces { Sockets::None } else { Sockets::Internet };
         let passage = if has_proxy { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
@@ -81,6 +85,7 @@ impl Plan {
             own_words: own_words(),
             kept: Vec::new(),
             covers,
+            blanks,
             lifeline: None,
             passage,
             variables,
@@ -90,7 +95,9 @@ impl Plan {
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        self.kept = self.covers.iter().map(Covers::descriptor).chain([theirs.as_raw_fd()]).collect();
+        let needed =
+            self.covers.iter().map(Covers::descriptor).chain(self.blanks.iter().map(Blank::descriptor));
+        self.kept = needed.chain([theirs.as_raw_fd()]).collect();
         self.kept.sort_unstable();
         self.lifeline = Some(theirs);
         Ok(ours)
@@ -122,11 +129,13 @@ impl Plan {
         Ok(Some(listener.into()))
     }
 
-    /// Removes what keeps names from being made, unless the outer process has. Takes no memory, and may be done twice.
+    /// Removes what keeps names from being made or lets them be, unless the outer process has. Takes no memory, and may be done twice.
     pub(super) fn tidy(&self) {
         if self.report.is_tidy() {
+            self.blanks.iter().for_each(Blank::is_gone);
             return self.covers.iter().for_each(Covers::are_gone);
         }
+        self.blanks.iter().for_each(Blank::remove);
         // All of them, also after one that somebody still needs.
         let needed = self.covers.iter().filter(|covers| !covers.remove()).count();
         if needed == 0 {
@@ -153,6 +162,8 @@ struct Places {
     cwd: PathBuf,
     /// None inside another.
     write: Vec<PathBuf>,
+    /// Of these, the ones that are not there yet.
+    made: Vec<PathBuf>,
     deny_read: Vec<PathBuf>,
     home: Option<PathBuf>,
 }
@@ -167,11 +178,19 @@ impl Places {
         for path in &wanted.write {
             write.push(writable(path)?);
         }
+        let mut made: Vec<PathBuf> = write.iter().filter(|path| Blank::is_at(path)).cloned().collect();
+        for path in &wanted.make {
+            made.push(makeable(path)?);
+        }
+        write.extend(made.iter().cloned());
         write.sort();
         write.dedup_by(|inner, outer| inner.starts_with(outer));
         if write.len() > MOST {
             return Err(SandboxError::Policy(format!("at most {MOST} directories can be given for writing")));
         }
+        made.retain(|path| write.contains(path));
+        made.sort();
+        made.dedup();
         let mut deny_read = Vec::new();
         for path in &wanted.deny_read {
             deny_read.extend(denied(path)?);
@@ -179,7 +198,7 @@ impl Places {
         deny_read.sort();
         deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
         let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
-        Places { cwd, write, deny_read, home }.agree()
+        Places { cwd, write, made, deny_read, home }.agree()
     }
 
     /// What is given for writing cannot be in what may not be read.
@@ -194,6 +213,12 @@ impl Places {
             return Err(SandboxError::Policy(words));
         }
         Ok(self)
+    }
+
+    /// Something to be written for every file that may be made. What is there by now is written like the rest.
+    fn blanks(&self) -> Result<Vec<Blank>, SandboxError> {
+        let blanks = self.made.iter().map(|path| Blank::at(path));
+        blanks.filter_map(Result::transpose).collect()
     }
 
     fn mounts(&self, support: &Support) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
@@ -387,7 +412,29 @@ fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
 
 fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
     let what = "open for writing";
-    let place = real(what, path)?;
+    to_give(what, path, real(what, path)?)
+}
+
+/// Where a file will be. Its directory is there, or nothing can be: to make that as well would be to give what is above it.
+fn makeable(path: &Path) -> Result<PathBuf, SandboxError> {
+    let what = "make";
+    if fs::symlink_metadata(path).is_ok() {
+        return writable(path);
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return writable(path) };
+    let parent = parent.canonicalize().map_err(|err| match err.kind() {
+        io::ErrorKind::NotFound => SandboxError::path(
+            what,
+            path,
+            "its directory is not there; make that first, with permission to write the directory above it",
+        ),
+        _ => SandboxError::path(what, path, err),
+    })?;
+    to_give(what, path, parent.join(name))
+}
+
+/// A place, if it can be given to anybody.
+fn to_give(what: &'static str, path: &Path, place: PathBuf) -> Result<PathBuf, SandboxError> {
     if place.parent().is_none() {
         return Err(SandboxError::path(
             what,

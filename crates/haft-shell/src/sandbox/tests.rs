@@ -5,7 +5,10 @@ use std::{
     fs,
     io::Write,
     net::TcpListener,
-    os::unix::{fs::symlink, process::ExitStatusExt},
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::ExitStatusExt,
+    },
     path::{Path, PathBuf},
     process::{Output, Stdio},
     thread,
@@ -125,6 +128,60 @@ fn what_may_be_changed_can_be_and_the_rest_cannot() {
         scene.check(&format!("({attempt}) 2>/dev/null && echo done"), "");
     }
     assert_eq!(fs::read_to_string(scene.path("out/b.txt")).unwrap(), "outside");
+}
+
+#[test]
+fn a_file_that_is_not_there_can_be_made_and_nothing_beside_it() {
+    let without = Support { namespaces: Err("none for this test".into()), ..Support::here() };
+    for support in [Support::here(), without] {
+        if support.landlock.is_none() && support.namespaces.is_err() {
+            continue;
+        }
+        let scene = Scene::new();
+        let confinement =
+            Confinement { deny_read: Vec::new(), make: vec![scene.path("out/new")], ..scene.confinement() };
+        let run = |script: &str| run(&confinement, &support, script, &scene.path("out"));
+        assert!(run("cat $OUT/b.txt").status.success());
+        assert_eq!(scene.names("out"), ["b.txt"], "nobody wrote it");
+        for attempt in [
+            "echo x > $OUT/third",
+            "echo x > $OUT/b.txt",
+            "rm -f $OUT/b.txt",
+            "mkdir $OUT/d",
+            "ln a.txt $OUT/l",
+            "mv -f $OUT/b.txt $OUT/new",
+            "mv -f $OUT/new $OUT/third",
+        ] {
+            assert!(!run(attempt).status.success(), "{attempt}");
+            assert_eq!(scene.names("out"), ["b.txt"], "{attempt}");
+        }
+        assert_eq!(fs::read_to_string(scene.path("out/b.txt")).unwrap(), "outside");
+        let ran = run("echo x > $OUT/new && chmod 640 $OUT/new && flock $OUT/new cat $OUT/new");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "x\n", "{ran:?}");
+        assert_eq!(fs::read_to_string(scene.path("out/new")).unwrap(), "x\n");
+        assert_eq!(fs::metadata(scene.path("out/new")).unwrap().permissions().mode() & 0o777, 0o640);
+        // It is there by now, and written like any other.
+        assert!(run("echo y > $OUT/new").status.success());
+        assert_eq!(fs::read_to_string(scene.path("out/new")).unwrap(), "y\n");
+    }
+}
+
+#[test]
+fn what_nobody_wrote_goes_also_when_everything_is_killed_or_never_begins() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let confinement = Confinement { make: vec![scene.path("out/new")], ..scene.confinement() };
+    let (mut command, guard) = ready(&confinement, &Support::here(), "sleep 60");
+    assert_eq!(scene.names("out"), ["b.txt", "new"]);
+    let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+    drop((command, guard));
+    child.wait().unwrap();
+    assert_eq!(scene.names("out"), ["b.txt"]);
+    drop(confinement.prepare().unwrap());
+    assert_eq!(scene.names("out"), ["b.txt"]);
+    let refused = Confinement { deny_read: vec![scene.path("out")], ..confinement };
+    assert!(refused.prepare().unwrap_err().to_string().contains("which may not be read"));
+    assert_eq!(scene.names("out"), ["b.txt"]);
 }
 
 #[test]
@@ -446,6 +503,9 @@ fn a_policy_that_cannot_be_kept_is_refused() {
         (Confinement { write: vec!["/".into()], ..base.clone() }, "whole file system"),
         (Confinement { write: vec!["/proc/self".into()], ..base.clone() }, "the kernel's"),
         (Confinement { write: vec![scene.path("none")], ..base.clone() }, "No such file"),
+        (Confinement { make: vec![scene.path("none/new")], ..base.clone() }, "its directory is not there"),
+        (Confinement { make: vec![scene.path("out/b.txt/new")], ..base.clone() }, "Not a directory"),
+        (Confinement { make: vec!["/proc/new".into()], ..base.clone() }, "the kernel's"),
         (Confinement { deny_read: vec!["/".into()], ..base.clone() }, "nothing could run"),
         (Confinement { deny_read: vec![scene.path("ws")], ..base.clone() }, "which may not be read"),
         (Confinement { cwd: scene.path("none"), ..base.clone() }, "cannot enter"),

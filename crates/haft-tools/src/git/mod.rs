@@ -112,7 +112,7 @@ fn stand(session: &SessionFacts, cwd: PathBuf) -> Result<SessionFacts, Fault> {
 
 /// Whatever was granted: nothing is written and nobody reached.
 fn read_only(grant: Grant) -> Grant {
-    Grant { write: Vec::new(), hosts: Vec::new(), ..grant }
+    Grant { write: Vec::new(), make: Vec::new(), hosts: Vec::new(), ..grant }
 }
 
 /// Until it ends, or is stopped and had its time to.

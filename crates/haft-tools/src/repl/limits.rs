@@ -14,6 +14,7 @@ pub(super) fn lasting(mut grant: Grant, declared: &Effects, workspace: &Path) ->
     let written = declared.paths().iter().filter(|path| path.access == Access::Write);
     let places: Vec<PathBuf> = written.flat_map(|path| [path.path.clone(), real(&path.path)]).collect();
     grant.write.retain(|root| root == workspace || !places.contains(root));
+    grant.make.clear(); // only what was declared is made
     for declared in declared.hosts() {
         // Settings may name the same host: that one stays.
         if let Some(at) = grant.hosts.iter().rposition(|host| *host == declared.host) {
@@ -37,6 +38,7 @@ pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
     held.confined
         && (held.required || !permitted.required)
         && held.write.iter().all(|root| is_below_one(root, &permitted.write))
+        && held.make.iter().all(|file| permitted.make.contains(file) || is_below_one(file, &permitted.write))
         && permitted.deny_read.iter().all(|place| is_below_one(place, &held.deny_read))
         && held.hosts.iter().all(|host| permitted.hosts.contains(host))
 }

@@ -114,6 +114,7 @@ fn runner<'a>(
         confined: sandbox.enabled,
         required: sandbox.required,
         write,
+        make: Vec::new(),
         deny_read: Vec::new(),
         deny_patterns: Vec::new(),
         hosts: Vec::new(),

@@ -99,7 +99,7 @@ impl Document {
         if !wrong.is_empty() {
             wrong.sort_by_key(|(at, _)| *at);
             let lines: Vec<String> = wrong.into_iter().map(|(_, err)| err.to_string()).collect();
-            anyhow::bail!(lines.join("\n"));
+            return Err(usage(lines.join("\n")));
         }
         let whole = file.settings(table.clone(), level)?;
         if level != Level::Workspace {

@@ -124,7 +124,7 @@ fn mistakes_say_where_they_are_and_what_would_be_right() {
     );
     check_error(
         "[limits]\nparallel = 0",
-        "haft.toml:2: invalid value: integer `0`, expected a nonzero usize",
+        "haft.toml:2: invalid value: integer `0`, expected a whole number from 1 on",
     );
     check_error(
         "[permissions]\ndeny = \"Bash\"",

@@ -29,16 +29,17 @@ pub(crate) enum Profile {
 }
 
 impl Haft {
-    /// Builds it, unless `HAFT_BINARY` names one that was built already: alone it is built with other features of its
-    /// dependencies than with the rest of the workspace, so that all of them would be built once more.
+    /// Builds it, unless `HAFT_BINARY` (`HAFT_RELEASE_BINARY` for what is measured) names one that was built already: alone it is
+    /// built with other features of its dependencies than with the rest of the workspace, so that all of them would be built once
+    /// more.
     pub(crate) fn build(profile: Profile, home: impl Into<PathBuf>) -> Result<Haft> {
-        if let (Profile::Debug, Some(binary)) = (profile, env::var_os("HAFT_BINARY")) {
+        let (named, option, folder): (&str, &[&str], &str) = match profile {
+            Profile::Debug => ("HAFT_BINARY", &[], "debug"),
+            Profile::Release => ("HAFT_RELEASE_BINARY", &["--release"], "release"),
+        };
+        if let Some(binary) = env::var_os(named) {
             return Ok(Haft { binary: binary.into(), home: home.into() });
         }
-        let (option, folder): (&[&str], &str) = match profile {
-            Profile::Debug => (&[], "debug"),
-            Profile::Release => (&["--release"], "release"),
-        };
         if !succeeds(cargo(&["build", "--quiet", "--locked", "--package", "haft-cli"]).args(option))? {
             bail!("haft does not build");
         }

@@ -23,6 +23,7 @@ use rustix::{
 
 use super::{
     beneath::{make_directory, missing_directories, open},
+    beside::beside,
     images::{Album, Thing},
     ledger::{Entry, Ledger, Record},
 };
@@ -203,12 +204,17 @@ impl<'a> Step<'a> {
             }
             Fate::Holds(_) | Fate::Splices(..) | Fate::Was(..) => Some(self.stage_file()?),
         };
-        match album {
+        let keep = || match album {
             Some(album) => self.keep_image(staged.as_ref(), album).map_err(|err| unkept(&err)),
             None => Ok(()),
-        }
+        };
+        let Some(file) = &staged else { return keep() };
+        // The disk takes the new content while the old one is packed: neither needs the other.
+        let (synced, kept) = beside(|| file.sync_all(), keep);
+        synced.and(kept)
     }
 
+    /// The new content, which the disk has yet to take.
     fn stage_file(&mut self) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file gets what the umask leaves; an old one's content is nobody's business until it has its mode.
@@ -224,7 +230,6 @@ impl<'a> Step<'a> {
         if let Some(mode) = mode {
             fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         }
-        file.sync_all()?;
         let written = file.metadata()?;
         self.inode = written.ino();
         self.written = Some(written);

@@ -8,6 +8,7 @@ mod rules; //     its rules, compiled
 mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
+mod beside; //    two things at once
 mod commit; //    changing files: all of them or none
 mod images; //    what files were before
 mod restore; //   putting it back
@@ -25,6 +26,7 @@ mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
 mod known; //     which calls came before
 
+pub use beside::beside;
 pub use deeds::Deed;
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;

@@ -12,6 +12,7 @@ use std::{
 };
 
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use haft_engine::session::beside;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 use tempfile::NamedTempFile;
 
@@ -19,6 +20,9 @@ use super::{Blob, BlobLimits, Blobs, BlobsPruned, Hash, Hasher, Verified, Whole}
 
 /// Up to this size a file is read at once, and written only if it is new.
 const SMALL: u64 = 1 << 20;
+
+/// From here on a thread is worth its start.
+const LONG: usize = 128 << 10;
 
 /// Nothing is gained by compressing less than this.
 const TINY: usize = 64;
@@ -47,12 +51,13 @@ impl FileBlobs {
     fn put_small(&self, file: &File, len: u64, lasting: bool) -> io::Result<Blob> {
         let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0) + 1);
         Whole::of(file).read_to_end(&mut bytes)?;
-        let blob = Blob { hash: Hash::of(&bytes), len: bytes.len() as u64 };
+        let (hash, packed) = hashed_and_packed(&bytes);
+        let blob = Blob { hash, len: bytes.len() as u64 };
         let [plain, compressed] = self.paths(&blob.hash);
         if self.renew(&[&compressed, &plain], lasting)? {
             return Ok(blob);
         }
-        let packed = pack(&bytes)?;
+        let packed = packed.unwrap_or_else(|| pack(&bytes))?;
         let (bytes, path) = if packed.len() < bytes.len() { (packed, compressed) } else { (bytes, plain) };
         let mut staged = self.stage(&path)?;
         staged.write_all(&bytes)?;
@@ -115,6 +120,15 @@ impl FileBlobs {
 
 /// Quick: what is kept is mostly never read again.
 const LEVEL: Compression = Compression::fast();
+
+/// The hash, and for what takes long the packed bytes, which are made meanwhile: most of what is kept is new.
+fn hashed_and_packed(bytes: &[u8]) -> (Hash, Option<io::Result<Vec<u8>>>) {
+    if bytes.len() < LONG {
+        return (Hash::of(bytes), None);
+    }
+    let (hash, packed) = beside(|| Hash::of(bytes), || pack(bytes));
+    (hash, Some(packed))
+}
 
 fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     if bytes.len() < TINY {

@@ -1,9 +1,9 @@
 //! The images of a change that is about to be made: what is there is kept, then all of it is written down, and only then
 //! do names change hands. So what is written down is what will be, or nothing has happened.
 
-use std::{fs::File, io, path::Path, thread};
+use std::{fs::File, io, path::Path};
 
-use haft_engine::session::{Album, Doer, Thing};
+use haft_engine::session::{Album, Doer, Thing, beside};
 use haft_tool::Stamp;
 
 use super::{
@@ -39,11 +39,8 @@ impl<'a> Keeping<'a> {
         if content(before).min(content(after)) < ALONE {
             return (self.before(before), will_be(shared, after));
         }
-        thread::scope(|threads| {
-            let hashed = threads.spawn(|| will_be(shared, after));
-            let was = self.before(before);
-            (was, hashed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })
+        let (hashed, was) = beside(|| will_be(shared, after), || self.before(before));
+        (was, hashed)
     }
 
     fn before(&self, thing: &Thing<'_>) -> io::Result<Was> {

@@ -23,7 +23,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What of the file is held in memory, in KB (SQLite takes what is not negative for pages). What is written stands at the ends of
 /// a few trees.
-const CACHE: i64 = -512;
+const CACHE: i64 = -256;
 
 /// Opens the file for writing, and makes it if it is not there. A damaged one is put aside: `tell` says so.
 pub(super) fn open_to_write(path: &Path, tell: &dyn Fn(&str)) -> Result<Connection, BookError> {

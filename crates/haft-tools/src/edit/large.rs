@@ -24,10 +24,10 @@ use crate::{diff::diff_below, stored::Footing, text::ENOUGH};
 /// Smaller ones are read whole: to look at all of them is as quick as to look for the place.
 const LARGE: u64 = 256 * 1024;
 
-const CHUNK: usize = 1024 * 1024;
+const CHUNK: usize = 256 * 1024;
 
 /// So much is edited on each side of the passage, down to whole lines.
-const AROUND: u64 = 64 * 1024;
+const AROUND: u64 = 16 * 1024;
 
 /// Makes the edit if it is a plain one in a large file; `None` if it is not.
 pub(super) fn change(files: &dyn Files, input: &EditInput) -> Result<Option<Reply>, Fault> {

@@ -53,8 +53,12 @@ fn project(place: &Path) -> Result<PathBuf> {
     Ok(project)
 }
 
-/// A command, and what has to live as long as it runs.
-type Watch = (Command, Option<ScriptedModel>);
+/// A command, what it reads, and what has to live as long as it runs.
+struct Watch {
+    command: Command,
+    stdin: Stdio,
+    _model: Option<ScriptedModel>,
+}
 
 fn haft_run(haft: &Haft, project: &Path) -> Result<Watch> {
     let call = |name: &str, input| Turn::new().text("So.").call(name, input);
@@ -77,7 +81,7 @@ fn haft_run(haft: &Haft, project: &Path) -> Result<Watch> {
     let options = model.options();
     let mut words = vec!["run", "-q", "--allow", "Bash", "--allow", "Edit(**)", "Work"];
     words.extend(options.iter().map(String::as_str));
-    Ok((haft.command(project, &words), Some(model)))
+    Ok(Watch { command: haft.command(project, &words), stdin: Stdio::null(), _model: Some(model) })
 }
 
 fn haft_mcp(haft: &Haft, project: &Path) -> Result<Watch> {
@@ -92,26 +96,20 @@ fn haft_mcp(haft: &Haft, project: &Path) -> Result<Watch> {
     let lines: Vec<String> = requests.iter().map(ToString::to_string).collect();
     let asked = project.join("requests");
     fs::write(&asked, lines.join("\n") + "\n")?;
-    let mut command = haft.command(project, &["mcp"]);
-    command.stdin(fs::File::open(asked)?);
-    Ok((command, None))
+    let stdin = fs::File::open(asked)?.into();
+    Ok(Watch { command: haft.command(project, &["mcp"]), stdin, _model: None })
 }
 
 /// The functions that a command uses, by the names that they have in the binary.
-fn watched((command, _model): Watch, notes: &Path) -> Result<Vec<String>> {
+fn watched(watch: Watch, notes: &Path) -> Result<Vec<String>> {
+    let Watch { command, stdin, _model } = watch;
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--tool=callgrind", "--demangle=no"]);
     valgrind.arg(format!("--callgrind-out-file={}", notes.display()));
     valgrind.arg(command.get_program()).args(command.get_args()).env_clear();
     valgrind.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     valgrind.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
-    valgrind.stdout(Stdio::null()).stderr(Stdio::null());
-    // A command does not tell what its stdin is, so the requests are found where they were put.
-    let asked = command.get_current_dir().map(|project| project.join("requests"));
-    match asked.and_then(|asked| fs::File::open(asked).ok()) {
-        Some(requests) => valgrind.stdin(requests),
-        None => valgrind.stdin(Stdio::null()),
-    };
+    valgrind.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
     let status = valgrind.status().context("valgrind, which has to be installed")?;
     ensure!(status.success(), "haft ended with {status} below valgrind");
     let text = fs::read(notes)?;

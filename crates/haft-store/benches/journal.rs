@@ -133,6 +133,7 @@ fn claim(n: usize, session: &str, tool: &str, path: &str) -> Claim {
         class: if tool == "Read" { "read_only" } else { "write" }.to_owned(),
         repeatable: tool == "Read",
         was_dropped: false,
+        sealed: false,
         paths: vec![PathRow { path: path.to_owned(), writes: tool != "Read" }],
         input: json!({ "file_path": path }),
         decision: json!({ "verdict": "allow", "class": "write", "reason": "allow: it stays inside the workspace" }),

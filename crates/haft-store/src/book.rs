@@ -23,7 +23,8 @@ pub trait Book: Send + Sync {
     /// while too much is queued already.
     fn append(&self, entries: Vec<Entry>, durability: Durability) -> BoxFuture<'_, Result<(), BookError>>;
 
-    /// Claims a call for this process, durably. Whoever gets [`Claimed::Yours`] is the only one.
+    /// Claims a call for this process, durably: for the end of power, or for the end of the process if it is
+    /// [`sealed`](Claim::sealed). Whoever gets [`Claimed::Yours`] is the only one.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, BookError>>;
 
     /// The latest calls of a session, the latest last, at most so many.

@@ -71,6 +71,11 @@ pub trait Inspector: Send + Sync {
     /// A call is made although it could not be recorded. Nobody will find what it changes, whatever is kept of it: that alone
     /// is no reason to refuse it.
     fn unrecorded(&self, _key: &CallKey) {}
+
+    /// Whether what calls change is written down in this book, for good, before it is changed.
+    fn seals_in(&self, _book: &Arc<dyn Book>) -> bool {
+        false
+    }
 }
 
 impl Journal {
@@ -96,8 +101,8 @@ impl Journal {
     async fn start(&self, start: Starting<'_>) -> io::Result<Start> {
         // One that works by calls of its own changes nothing itself, and must not run twice all the same.
         let started = match start.facts.effects.is_read_only() && start.repeatable {
-            true => self.begin_quietly(claim(&start)).await,
-            false => self.claim(claim(&start)).await,
+            true => self.begin_quietly(self.claim_of(&start)).await,
+            false => self.claim(self.claim_of(&start)).await,
         };
         match (started, self.on_failure) {
             (Ok(start), _) => Ok(start),
@@ -111,6 +116,11 @@ impl Journal {
                 Ok(Start::Unrecorded(why))
             }
         }
+    }
+
+    fn claim_of(&self, start: &Starting<'_>) -> Claim {
+        let is_sealed = |inspector: &Arc<dyn Inspector>| inspector.seals_in(&self.book);
+        Claim { sealed: start.sealed && self.inspector.as_ref().is_some_and(is_sealed), ..claim(start) }
     }
 
     /// A call that changes nothing may run twice: nobody is asked, and nothing is waited for.
@@ -257,6 +267,7 @@ fn claim(start: &Starting<'_>) -> Claim {
         class: facts.effects.class().to_string(),
         repeatable: start.repeatable,
         was_dropped: start.was_dropped,
+        sealed: false,
         paths: paths(start),
         input: input(facts.input),
         // What cannot be written as JSON is not there: it is text and numbers.

@@ -117,6 +117,9 @@ pub struct Claim {
     pub repeatable: bool,
     /// Whether it began in this process and was dropped: it is cut off, although its owner lives.
     pub was_dropped: bool,
+    /// Whether what it changes is written down in the same book, for good, before it is changed. Then the claim need only
+    /// outlive the process: what comes later takes it along.
+    pub sealed: bool,
     /// What it is going to touch.
     pub paths: Vec<PathRow>,
     /// Its input, without secrets. A huge one is left out, and says so.

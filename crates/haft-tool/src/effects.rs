@@ -393,6 +393,17 @@ impl Effects {
             && self.runs().all(|command| command.class == Class::ReadOnly)
     }
 
+    /// Whether all that it changes are files that it opens through [`Files`](crate::Files), so that somebody sees every change
+    /// before it is made.
+    pub fn are_through_files(&self) -> bool {
+        let is_guarded = |path: &PathEffect| path.access == Access::Read || path.spread == Spread::Guarded;
+        !self.unknown
+            && self.paths.iter().all(is_guarded)
+            && self.hosts.iter().all(|host| host.access == Access::Read)
+            && self.commands.is_empty()
+            && self.counts_as.is_empty()
+    }
+
     /// The commands that run, without what they mean besides.
     fn runs(&self) -> impl Iterator<Item = &CommandEffect> {
         self.commands.iter().filter(|command| command.certainty != Certainty::Meaning)
@@ -568,6 +579,29 @@ mod tests {
         let mut one = Effects::writes("/w/link");
         one.locate(["/w/real".into()]);
         conflict(&one, &Effects::writes("/w/real"), true);
+    }
+
+    #[test]
+    fn only_files_are_changed_through_files() {
+        let command = || vec!["make".to_owned()];
+        for (effects, expected) in [
+            (Effects::writes("/w/a").and_reads("/w").and_state("todos", Access::Write), true),
+            (Effects::writes("/w/a").and_command(command(), Class::ReadOnly), false),
+            (Effects::writes("/w/a").and_host("a.org", Access::Write), false),
+            (Effects::unknown().and_writes("/w/a"), false),
+        ] {
+            assert_eq!(effects.are_through_files(), expected, "{effects:?}");
+        }
+        let mut wide = Effects::none();
+        let path = PathEffect {
+            path: "/w".into(),
+            access: Access::Write,
+            target: None,
+            spread: Spread::Some,
+            by: None,
+        };
+        wide.push_path(path);
+        assert!(!wide.are_through_files());
     }
 
     #[test]

@@ -183,6 +183,9 @@ pub struct Starting<'a> {
     pub repeatable: bool,
     /// Whether it began in this process and was dropped: nobody runs it here.
     pub was_dropped: bool,
+    /// Whether the engine's [`Images`](super::Images) are told of all that it changes, and write it down for good, before
+    /// anything is changed.
+    pub sealed: bool,
     /// On whose word it runs, or does not.
     pub word: Word<'a>,
 }

@@ -1,10 +1,11 @@
 //! Blobs as files below a directory, readable by their owner only.
 //!
 //! A blob is compressed (`.z`) unless that does not help, or the file system can share the bytes of a large file with the
-//! file itself; then it is as it was. A name is there only when all of it is.
+//! file itself; then it is as it was. So is one for which somebody waits, until there is time: whoever prunes packs it. A
+//! name is there only when all of it is, and the plain one until the packed one is: who looks for both looks in that order.
 
 use std::{
-    fs::{self, DirBuilder, File, Metadata},
+    fs::{self, DirBuilder, File, FileTimes, Metadata},
     io::{self, Read, Write},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
@@ -51,18 +52,33 @@ impl FileBlobs {
     fn put_small(&self, file: &File, len: u64, lasting: bool) -> io::Result<Blob> {
         let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0) + 1);
         Whole::of(file).read_to_end(&mut bytes)?;
+        if lasting && bytes.len() >= LONG {
+            return self.put_quickly(&bytes);
+        }
         let (hash, packed) = hashed_and_packed(&bytes);
         let blob = Blob { hash, len: bytes.len() as u64 };
         let [plain, compressed] = self.paths(&blob.hash);
-        if self.renew(&[&compressed, &plain], lasting)? {
+        if self.renew(&[&plain, &compressed], lasting)? {
             return Ok(blob);
         }
         let packed = packed.unwrap_or_else(|| pack(&bytes))?;
         let (bytes, path) = if packed.len() < bytes.len() { (packed, compressed) } else { (bytes, plain) };
         let mut staged = self.stage(&path)?;
         staged.write_all(&bytes)?;
+        if lasting {
+            staged.as_file().sync_data()?;
+        }
         persist(staged, &path, lasting)?;
         Ok(blob)
+    }
+
+    /// A change waits for this: the disk takes the bytes as they are while they are hashed.
+    fn put_quickly(&self, bytes: &[u8]) -> io::Result<Blob> {
+        let mut staged = NamedTempFile::new_in(self.made(&self.root)?)?;
+        let write = || staged.write_all(bytes).and_then(|()| staged.as_file().sync_data());
+        let (hash, written) = beside(|| Hash::of(bytes), write);
+        written?;
+        self.keep(staged, Blob { hash, len: bytes.len() as u64 }, 0, true)
     }
 
     /// A file that is not brought into memory: shared if the file system can, compressed on the way if not.
@@ -71,17 +87,25 @@ impl FileBlobs {
         if rustix::fs::ioctl_ficlone(shared.as_file(), file).is_ok() {
             // The copy does not change any more, whatever becomes of the file.
             let blob = Hash::of_file(shared.as_file())?;
+            if lasting {
+                shared.as_file().sync_data()?;
+            }
             return self.keep(shared, blob, 0, lasting);
         }
         let mut both = Both { hasher: Hasher::default(), packed: DeflateEncoder::new(shared, LEVEL) };
         io::copy(&mut Whole::of(file), &mut both)?;
         let Both { hasher, packed } = both;
-        self.keep(packed.finish()?, hasher.finish(), 1, lasting)
+        let packed = packed.finish()?;
+        if lasting {
+            packed.as_file().sync_data()?;
+        }
+        self.keep(packed, hasher.finish(), 1, lasting)
     }
 
+    /// Gives a file that the disk has, if it is to last, the name of its content.
     fn keep(&self, staged: NamedTempFile, blob: Blob, encoding: usize, lasting: bool) -> io::Result<Blob> {
         let [plain, compressed] = &self.paths(&blob.hash);
-        if !self.renew(&[compressed, plain], lasting)? {
+        if !self.renew(&[plain, compressed], lasting)? {
             let path = [plain, compressed][encoding];
             self.made(path.parent().unwrap_or(&self.root))?;
             persist(staged, path, lasting)?;
@@ -139,10 +163,35 @@ fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     packed.finish()
 }
 
-fn persist(staged: NamedTempFile, path: &Path, lasting: bool) -> io::Result<()> {
-    if lasting {
-        staged.as_file().sync_data()?;
+/// Of so much it is seen whether all of it would be smaller.
+const SAMPLE: usize = 32 << 10;
+
+/// Puts a packed file in the place of one that was kept in a hurry. Gives its length and path; nothing if it is none, or if
+/// packing does not help.
+fn pack_file(path: &Path, metadata: &Metadata) -> io::Result<Option<(u64, PathBuf)>> {
+    let in_a_hurry = LONG as u64..=SMALL;
+    if path.extension().is_some() || !in_a_hurry.contains(&metadata.len()) {
+        return Ok(None);
     }
+    let bytes = fs::read(path)?;
+    let sample = &bytes[..SAMPLE.min(bytes.len())];
+    if pack(sample)?.len() > sample.len() / 10 * 9 {
+        return Ok(None);
+    }
+    let packed = pack(&bytes)?;
+    let (directory, place) = (path.parent().unwrap_or(path), path.with_extension("z"));
+    let mut staged = NamedTempFile::new_in(directory)?;
+    staged.write_all(&packed)?;
+    // As old as what it replaces, which may have become younger meanwhile.
+    let modified = fs::metadata(path)?.modified()?;
+    staged.as_file().set_times(FileTimes::new().set_modified(modified))?;
+    staged.as_file().sync_all()?;
+    persist(staged, &place, true)?;
+    fs::remove_file(path)?;
+    Ok(Some((packed.len() as u64, place)))
+}
+
+fn persist(staged: NamedTempFile, path: &Path, lasting: bool) -> io::Result<()> {
     staged.persist(path).map_err(|err| err.error)?;
     match path.parent().filter(|_| lasting) {
         Some(directory) => File::open(directory)?.sync_all(),
@@ -160,15 +209,16 @@ impl Blobs for FileBlobs {
 
     fn get(&self, hash: &Hash) -> io::Result<Option<Box<dyn Read + Send>>> {
         let [plain, compressed] = self.paths(hash);
-        if let Some(file) = there(File::open(compressed))? {
-            return Ok(Some(Box::new(Verified::new(DeflateDecoder::new(file), *hash))));
+        if let Some(file) = there(File::open(plain))? {
+            return Ok(Some(Box::new(Verified::new(file, *hash))));
         }
-        Ok(there(File::open(plain))?.map(|file| Box::new(Verified::new(file, *hash)) as _))
+        let packed = there(File::open(compressed))?;
+        Ok(packed.map(|file| Box::new(Verified::new(DeflateDecoder::new(file), *hash)) as _))
     }
 
     fn has(&self, hash: &Hash) -> io::Result<bool> {
         let [plain, compressed] = self.paths(hash);
-        Ok(compressed.try_exists()? || plain.try_exists()?)
+        Ok(plain.try_exists()? || compressed.try_exists()?)
     }
 
     fn prune(&self, wanted: &dyn Fn(&Hash) -> bool, limits: &BlobLimits) -> io::Result<BlobsPruned> {
@@ -187,10 +237,14 @@ impl Blobs for FileBlobs {
                 let hash = named(&directory.path(), &file.path());
                 if is_old(&metadata, limits) && !hash.is_some_and(|hash| wanted(&hash)) {
                     forget_if(true, &file.path(), &mut pruned)?;
-                } else {
-                    pruned.left += metadata.len();
-                    kept.push((metadata.modified()?, metadata.len(), file.path()));
+                    continue;
                 }
+                let is_ripe = hash.is_some() && is_old(&metadata, limits);
+                // What cannot be packed now is packed another day.
+                let packed = is_ripe.then(|| pack_file(&file.path(), &metadata).ok().flatten()).flatten();
+                let (len, path) = packed.unwrap_or_else(|| (metadata.len(), file.path()));
+                pruned.left += len;
+                kept.push((metadata.modified()?, len, path));
             }
         }
         self.shrink(kept, limits, &mut pruned)?;
@@ -330,6 +384,40 @@ mod tests {
             assert!(read(&blobs, &blob.hash).is_err());
             fs::remove_file(path).unwrap();
         }
+    }
+
+    #[test]
+    fn what_was_kept_in_a_hurry_is_packed_when_there_is_time() {
+        let place = tempfile::tempdir().unwrap();
+        let blobs = FileBlobs::new(place.path().join("blobs"));
+        let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(LONG).collect();
+        let text = "the same line\n".repeat(LONG / 10);
+        let names = [&noise[..], text.as_bytes()].map(|bytes| blobs.put(&file(bytes), true).unwrap().hash);
+        let lens = |blobs: &FileBlobs| {
+            let mut lens: Vec<u64> =
+                stored(&blobs.root).iter().map(|path| fs::metadata(path).unwrap().len()).collect();
+            lens.sort_unstable();
+            lens
+        };
+        assert_eq!(lens(&blobs), [noise.len() as u64, text.len() as u64]);
+        let limits = |hours: u64| BlobLimits {
+            most_bytes: u64::MAX,
+            young: Duration::from_secs(3600),
+            now: SystemTime::now() + Duration::from_secs(hours * 3600 + 60),
+        };
+        blobs.prune(&|_| true, &limits(0)).unwrap();
+        assert_eq!(lens(&blobs)[1], text.len() as u64, "it is young");
+        let modified = |blobs: &FileBlobs| {
+            stored(&blobs.root).iter().map(|path| fs::metadata(path).unwrap().modified().unwrap()).max()
+        };
+        let before = modified(&blobs);
+        let pruned = blobs.prune(&|_| true, &limits(1)).unwrap();
+        let [packed, plain] = lens(&blobs)[..] else { panic!("one file each") };
+        assert!(packed < 10_000 && plain == noise.len() as u64, "{packed}, {plain}");
+        assert_eq!((pruned.left, modified(&blobs)), (packed + plain, before), "no younger for it");
+        assert!(read(&blobs, &names[0]).unwrap() == noise && read(&blobs, &names[1]).unwrap() == text.as_bytes());
+        assert_eq!(blobs.put(&file(text.as_bytes()), true).unwrap().hash, names[1]);
+        assert_eq!(stored(&blobs.root).len(), 2, "it is known packed, too");
     }
 
     #[test]

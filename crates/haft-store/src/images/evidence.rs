@@ -1,6 +1,6 @@
 //! What can be seen of a call that was cut off: for each path, what is there now and what was there before.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use haft_engine::session::{CallKey, Evidence, Found};
 use haft_tool::BoxFuture;
@@ -10,7 +10,7 @@ use super::{
     image::{Changed, Image, Was},
     plan::{is_equal, now},
 };
-use crate::journal::Inspector;
+use crate::{book::Book, journal::Inspector};
 
 /// More than this nobody reads.
 const MOST: usize = 100;
@@ -43,6 +43,10 @@ impl Inspector for StoredImages {
             let looked = tokio::task::spawn_blocking(move || images.evidence(&key)).await;
             looked.map_err(io::Error::other)?
         })
+    }
+
+    fn seals_in(&self, book: &Arc<dyn Book>) -> bool {
+        Arc::ptr_eq(&self.0.book, book)
     }
 
     fn unrecorded(&self, key: &CallKey) {

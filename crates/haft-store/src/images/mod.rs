@@ -27,8 +27,10 @@ use std::{
     future::Future,
     io,
     path::{Path, PathBuf},
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
     time::Duration,
 };
 
@@ -247,22 +249,35 @@ fn event(doer: &Doer, kind: EventKind, body: serde_json::Value) -> EventRow {
     }
 }
 
-/// Waits for a book, where blocking is fine. On a thread of its own: the one that asks may belong to a runtime, which does
-/// not let itself be waited for from within.
-fn wait<T: Send>(work: impl Future<Output = Result<T, BookError>> + Send) -> io::Result<T> {
-    let runtime = tokio::runtime::Handle::try_current().ok();
-    let answer = thread::scope(|threads| {
-        let waiting = threads.spawn(|| match runtime {
-            Some(runtime) => runtime.block_on(work),
-            None => match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime.block_on(work),
-                Err(err) => Err(BookError::Other(err.to_string())),
-            },
-        });
-        waiting.join()
-    });
-    let broke = |_| io::Error::other("whoever keeps the journal broke");
-    Ok(answer.map_err(broke)??)
+/// Waits for a book, where blocking is fine. A runtime does not let itself be waited for from its own threads, so there the
+/// thread sleeps by itself until it is woken.
+fn wait<T>(work: impl Future<Output = Result<T, BookError>>) -> io::Result<T> {
+    if tokio::runtime::Handle::try_current().is_ok() {
+        return Ok(asleep_until(work)?);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(work)?)
+}
+
+/// Whom a waker wakes.
+struct Sleeper(Thread);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn asleep_until<T>(work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    let waker = Waker::from(Arc::new(Sleeper(thread::current())));
+    loop {
+        match work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(answer) => return answer,
+            // Woken before it sleeps, it does not sleep.
+            Poll::Pending => thread::park(),
+        }
+    }
 }
 
 /// Where things about a root are.

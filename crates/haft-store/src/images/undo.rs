@@ -249,6 +249,7 @@ fn claim(doer: &Doer, plan: &Plan, files: &[&Planned], by: &str) -> Claim {
         class: "write".to_owned(),
         repeatable: false,
         was_dropped: false,
+        sealed: false,
         paths: files
             .iter()
             .map(|file| PathRow { path: shown(&file.path).to_string(), writes: true })

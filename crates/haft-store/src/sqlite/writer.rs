@@ -60,7 +60,8 @@ impl Job {
     fn is_for_good(&self) -> bool {
         match self {
             Job::Append { durability, .. } => *durability == Durability::Power,
-            Job::Claim { .. } | Job::Put { .. } => true,
+            Job::Claim { claim, .. } => !claim.sealed,
+            Job::Put { .. } => true,
             Job::Prune { .. } => false,
         }
     }

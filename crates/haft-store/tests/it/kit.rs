@@ -62,6 +62,7 @@ pub(crate) fn claim(key: &CallKey) -> Claim {
         class: "write".to_owned(),
         repeatable: false,
         was_dropped: false,
+        sealed: false,
         paths: vec![PathRow { path: "/w/a".to_owned(), writes: true }],
         input: json!({ "file_path": "/w/a" }),
         decision: json!({ "verdict": "allow" }),

@@ -114,6 +114,7 @@ pub(crate) fn claim(key: &CallKey) -> Claim {
         class: "write".to_owned(),
         repeatable: false,
         was_dropped: false,
+        sealed: false,
         paths: vec![PathRow { path: "/w/a.txt".to_owned(), writes: true }],
         input: json!({ "file_path": "/w/a.txt" }),
         decision: json!([{ "rule": "Edit" }]),

@@ -42,6 +42,7 @@ impl Told {
             description: &self.description,
             repeatable: prepared.is_repeatable(),
             was_dropped: ticket.before == Some(CallState::CutOff),
+            sealed: cx.session.engine().images().is_some() && prepared.effects.are_through_files(),
             word,
         }
     }

@@ -91,7 +91,7 @@ fn compare(subject: Subject, options: &Options) -> Result<bool> {
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Gateway => gateway::rows(&haft, &place)?,
-        Subject::Harness => harness::rows(&haft, &place)?,
+        Subject::Harness => harness::rows(&haft, &place, options.only.as_deref())?,
         Subject::Journal => journal::rows(&haft, &place)?,
         Subject::Undo => undo::rows()?,
         Subject::Engine => Vec::new(),
@@ -106,15 +106,18 @@ struct Options {
     subjects: Vec<Subject>,
     strict: bool,
     install: bool,
+    /// The one scene of the harness that is wanted.
+    only: Option<String>,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { subjects: Vec::new(), strict: false, install: false };
+        let mut options = Options { subjects: Vec::new(), strict: false, install: false, only: None };
         for word in words {
             match (*word, ALL.iter().find(|(name, _)| name == word)) {
                 ("--check", _) => options.strict = true,
                 ("--install", _) => options.install = true,
+                (word, _) if word.starts_with("--only=") => options.only = Some(word["--only=".len()..].to_owned()),
                 ("all", _) => options.subjects.extend(ALL.map(|(_, subject)| subject)),
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {

@@ -29,14 +29,17 @@ const ROUNDS: usize = 5;
 /// No run takes so long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Measures all scenes, and gives what was promised of each.
-pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
+/// Measures all scenes or one, and gives what was promised of each.
+pub(super) fn rows(haft: &Haft, place: &Path, only: Option<&str>) -> Result<Vec<Row>> {
+    let names = || SCENES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let wanted: Vec<_> = SCENES.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
+    ensure!(!wanted.is_empty(), "there is no such scene; there are {}", names());
     let field = Field::new(&haft.at(place.join("harness/home")), &place.join("harness"), place)?;
     let mut rows = Vec::new();
-    for scene in SCENES {
+    for (name, scene) in wanted {
         match scene(&field) {
             Ok(measured) => rows.extend(measured),
-            Err(err) => rows.push(Row::missing("a scene", format!("{err:#}"))),
+            Err(err) => rows.push(Row::missing(*name, format!("{err:#}"))),
         }
     }
     Ok(rows)

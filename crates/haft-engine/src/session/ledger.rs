@@ -6,6 +6,7 @@
 //! they are given back. A name that has found another owner since is left alone.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
@@ -14,9 +15,10 @@ use std::{
         fs::{DirBuilderExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, OFlags, fcntl_lock, renameat, statat, unlinkat};
 
 use super::{beneath::open, commit::STAGED_PREFIX};
 
@@ -41,7 +43,40 @@ pub(super) struct Entry {
 
 /// The record of a change that is going on. It is held by a lock, which the system takes back from the dead.
 #[derive(Debug)]
-pub(super) struct Record(Option<(PathBuf, File)>);
+pub(super) struct Record(Option<Held>);
+
+/// A record's file, locked for this process alone: what it starts meanwhile must not hold the lock when it has died. Such a
+/// lock does not hold against its own process, and goes when the file is opened there once more and closed. So this process
+/// knows by itself which records are its own, and leaves them alone.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    file: File,
+}
+
+static OWN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn own() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Held {
+    fn new(path: PathBuf) -> io::Result<Held> {
+        let mut own = own();
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        own.insert(path.clone());
+        let held = Held { path, file };
+        drop(own);
+        fcntl_lock(&held.file, FlockOperation::LockExclusive)?;
+        Ok(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        own().remove(&self.path);
+    }
+}
 
 impl Ledger {
     pub(crate) fn at(directory: PathBuf) -> Ledger {
@@ -56,9 +91,8 @@ impl Ledger {
 
     /// Cleans up after processes that died.
     pub(crate) fn sweep(&self) {
-        let Some(records) = self.0.as_ref().and_then(|directory| fs::read_dir(directory).ok()) else {
-            return;
-        };
+        let directory = self.0.as_ref().and_then(|directory| directory.canonicalize().ok());
+        let Some(records) = directory.and_then(|directory| fs::read_dir(directory).ok()) else { return };
         for record in records.flatten() {
             // What cannot be read or undone stays for the next start.
             if let Ok(Some(left)) = abandoned(&record.path())
@@ -70,13 +104,13 @@ impl Ledger {
     }
 }
 
-fn record(directory: &Path, entries: &[Entry]) -> io::Result<(PathBuf, File)> {
+fn record(directory: &Path, entries: &[Entry]) -> io::Result<Held> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let path = directory.join(format!("{:016x}", fastrand::u64(..)));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    flock(&file, FlockOperation::LockExclusive)?;
-    file.write_all(&names(entries))?;
-    Ok((path, file))
+    // One name for the same file, however it is reached.
+    let path = directory.canonicalize()?.join(format!("{:016x}", fastrand::u64(..)));
+    let mut held = Held::new(path)?;
+    held.file.write_all(&names(entries))?;
+    Ok(held)
 }
 
 impl Record {
@@ -92,16 +126,16 @@ impl Record {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        if let Some((_, file)) = &mut self.0 {
-            let _ = file.write_all(bytes);
+        if let Some(held) = &mut self.0 {
+            let _ = held.file.write_all(bytes);
         }
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        if let Some((path, _)) = &self.0 {
-            let _ = fs::remove_file(path);
+        if let Some(held) = &self.0 {
+            let _ = fs::remove_file(&held.path);
         }
     }
 }
@@ -132,8 +166,13 @@ struct Left {
 
 /// Reads a record, unless somebody holds it.
 fn abandoned(path: &Path) -> io::Result<Option<Left>> {
-    let mut file = File::open(path)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    let own = own();
+    if own.contains(path) {
+        return Ok(None);
+    }
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    drop(own);
+    if fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(None);
     }
     let mut text = Vec::new();
@@ -337,6 +376,21 @@ mod tests {
         assert!(scene.root.join("work/.haft-staged-a").exists());
         drop(record);
         assert_eq!(fs::read_dir(scene.root.join("ledger")).unwrap().count(), 0);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "what is started here is nobody's command")]
+    fn what_a_dead_process_started_does_not_hold_its_records() {
+        let scene = scene(&[("a", "old"), (".haft-staged-a", "ne")]);
+        let mut record = scene.ledger.begin(&[scene.entry("a", true)]);
+        let held = record.0.as_ref().unwrap();
+        rustix::io::fcntl_setfd(&held.file, rustix::io::FdFlags::empty()).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        record.0 = None;
+        let files_now = scene.after_sweep();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(files_now, files(&[("a", "old")]));
     }
 
     #[test]

@@ -117,7 +117,9 @@ impl Options {
             match (*word, ALL.iter().find(|(name, _)| name == word)) {
                 ("--check", _) => options.strict = true,
                 ("--install", _) => options.install = true,
-                (word, _) if word.starts_with("--only=") => options.only = Some(word["--only=".len()..].to_owned()),
+                (word, _) if word.starts_with("--only=") => {
+                    options.only = Some(word["--only=".len()..].to_owned())
+                }
                 ("all", _) => options.subjects.extend(ALL.map(|(_, subject)| subject)),
                 (_, Some((_, subject))) => options.subjects.push(*subject),
                 (other, None) => {

@@ -415,7 +415,9 @@ mod tests {
         let [packed, plain] = lens(&blobs)[..] else { panic!("one file each") };
         assert!(packed < 10_000 && plain == noise.len() as u64, "{packed}, {plain}");
         assert_eq!((pruned.left, modified(&blobs)), (packed + plain, before), "no younger for it");
-        assert!(read(&blobs, &names[0]).unwrap() == noise && read(&blobs, &names[1]).unwrap() == text.as_bytes());
+        assert!(
+            read(&blobs, &names[0]).unwrap() == noise && read(&blobs, &names[1]).unwrap() == text.as_bytes()
+        );
         assert_eq!(blobs.put(&file(text.as_bytes()), true).unwrap().hash, names[1]);
         assert_eq!(stored(&blobs.root).len(), 2, "it is known packed, too");
     }

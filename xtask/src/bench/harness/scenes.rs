@@ -185,7 +185,10 @@ fn edits(field: &Field) -> Result<Vec<Row>> {
         for _ in 0..ROUNDS {
             large_text(&path, lines)?;
             // What was kept before need not be kept again, which would be quicker.
-            File::options().write(true).open(&path)?.write_all_at(fastrand::u64(..).to_string().as_bytes(), 0)?;
+            File::options()
+                .write(true)
+                .open(&path)?
+                .write_all_at(fastrand::u64(..).to_string().as_bytes(), 0)?;
             let middle = format!("{:010} the quick", lines / 2);
             let view = json!({ "file_path": "large.txt", "offset": lines / 2, "limit": 3 });
             let change = json!({ "file_path": "large.txt", "old_string": middle, "new_string": "X" });

@@ -70,7 +70,7 @@ fn start(handler: &Handler, session: &SessionFacts, input: Vec<u8>) -> Result<Pr
             home: session.home.clone(),
             ..Confinement::at(&session.cwd)
         };
-        launch.fence = confined(&confinement).map_err(|err| words(&err))?;
+        launch.fence = confined(confinement);
     }
     launch.start().map_err(|err| words(&err))
 }

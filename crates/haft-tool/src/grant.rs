@@ -21,4 +21,7 @@ pub struct Grant {
     pub deny_patterns: Vec<(PathBuf, String)>,
     /// The hosts that they may contact.
     pub hosts: Vec<String>,
+    /// Whether the session may be in another directory after them. A call that declared everything it does, and nothing that
+    /// others stand on, leaves it where it is.
+    pub moves: bool,
 }

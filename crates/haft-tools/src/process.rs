@@ -3,21 +3,41 @@
 //! Several tools start processes; that they confine them alike is too important to be written twice. Not here: what is
 //! started, and what is told about it.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, io};
 
 use haft_shell::{
-    run::{Confine, Unfenced, confined},
-    sandbox::{Confinement, Network},
+    run::{Confine, Launch, Process, Unfenced, confined},
+    sandbox::{Confinement, Network, SandboxError},
 };
 use haft_tool::{Fault, Grant, Refusal, SessionFacts};
 
+/// Starts it behind the fence that a grant stands for; `cannot` says what it means that the program does not start.
+pub(crate) async fn start(
+    mut launch: Launch,
+    grant: &Grant,
+    session: &SessionFacts,
+    cannot: impl FnOnce(io::Error) -> Fault,
+) -> Result<Process, Fault> {
+    launch.fence = fence(grant, session);
+    let unfenced = |err: SandboxError| {
+        let message = format!("there is no sandbox for this: {err}; nothing was run");
+        Fault::denied(Refusal::Sandbox, message).with_source(err)
+    };
+    launch.started().await.map_err(|err| match err.downcast::<SandboxError>() {
+        Ok(SandboxError::Start(err)) | Err(err) => cannot(err),
+        Ok(err) => unfenced(err),
+    })
+}
+
 /// The one place where a grant becomes a fence. It stands around what starts in the session's directory.
-pub(crate) fn confine(grant: &Grant, session: &SessionFacts) -> Result<Confine, Fault> {
+fn fence(grant: &Grant, session: &SessionFacts) -> Confine {
     if !grant.confined {
-        return Ok(Box::new(|_| Ok(Box::new(Unfenced))));
+        return Box::new(|_| Ok(Box::new(Unfenced)));
     }
     let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
-    let confinement = Confinement {
+    let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
+    confined(Confinement {
+        only_looks,
         write: grant.write.clone(),
         make: grant.make.clone(),
         deny_read: grant.deny_read.clone(),
@@ -25,10 +45,6 @@ pub(crate) fn confine(grant: &Grant, session: &SessionFacts) -> Result<Confine, 
         required: grant.required,
         home: session.home.clone(),
         ..Confinement::at(&session.cwd)
-    };
-    confined(&confinement).map_err(|err| {
-        let message = format!("there is no sandbox for this: {err}; nothing was run");
-        Fault::denied(Refusal::Sandbox, message).with_source(err)
     })
 }
 

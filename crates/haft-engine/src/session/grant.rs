@@ -34,6 +34,8 @@ pub(super) struct Declared<'a> {
     pub(super) hosts: &'a [String],
     /// Whether it changes nothing.
     pub(super) read_only: bool,
+    /// Whether nothing may run beside it.
+    pub(super) runs_alone: bool,
 }
 
 pub(super) fn grant(
@@ -57,6 +59,7 @@ pub(super) fn grant(
         deny_read,
         deny_patterns: patterns(session, entry),
         hosts,
+        moves: declared.runs_alone,
     })
 }
 
@@ -235,7 +238,12 @@ mod tests {
         let places: Vec<_> =
             effects.paths().iter().map(|effect| (effect.path.clone(), effect.access)).collect();
         let hosts: Vec<_> = effects.hosts().iter().map(|effect| effect.host.clone()).collect();
-        let declared = Declared { places: &places, hosts: &hosts, read_only: effects.is_read_only() };
+        let declared = Declared {
+            places: &places,
+            hosts: &hosts,
+            read_only: effects.is_read_only(),
+            runs_alone: effects.runs_alone(),
+        };
         let entry = pool.find("Bash").unwrap();
         let grant = grant(&session, entry, &declared, &CancellationToken::new());
         let short = |path: PathBuf| path.strip_prefix(&root).map(Path::to_owned).unwrap_or(path);

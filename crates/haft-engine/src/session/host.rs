@@ -43,6 +43,8 @@ pub(crate) struct CallHost {
     hosts: Vec<String>,
     /// Whether it declared to change nothing.
     read_only: bool,
+    /// Whether nothing may run beside it: it may change what others stand on.
+    runs_alone: bool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
     /// Who changes what it changes, for those who keep it. Where there is no journal, nobody does.
@@ -77,6 +79,7 @@ impl CallHost {
             places,
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
+            runs_alone: effects.runs_alone(),
             entry: prepared.entry.clone(),
             doer,
             watch: Mutex::default(),
@@ -170,7 +173,12 @@ impl Host for CallHost {
         self.session.state(key)
     }
     fn grant(&self) -> Result<Grant, Fault> {
-        let declared = Declared { places: &self.places, hosts: &self.hosts, read_only: self.read_only };
+        let declared = Declared {
+            places: &self.places,
+            hosts: &self.hosts,
+            read_only: self.read_only,
+            runs_alone: self.runs_alone,
+        };
         let grant = grant(&self.session, &self.entry, &declared, self.token())?;
         self.watch(&[&grant.write[..], &grant.make].concat())?;
         Ok(grant)

@@ -86,7 +86,7 @@ fn launch(program: &Program<'_>) -> io::Result<Launch> {
     if program.sandboxed {
         // Who wants a sandbox does not want half of one.
         let whole = Confinement { required: true, ..Confinement::at(program.cwd) };
-        launch.fence = confined(&whole).map_err(io::Error::other)?;
+        launch.fence = confined(whole);
     }
     Ok(launch)
 }

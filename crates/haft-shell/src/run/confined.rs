@@ -3,18 +3,17 @@
 use std::io;
 
 use super::{Confine, Fence};
-use crate::sandbox::{Confinement, Guard, SandboxError};
+use crate::sandbox::{Confinement, Guard};
 
-/// Confines the process by the kernel.
+/// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
+/// [`SandboxError`](crate::sandbox::SandboxError) in it.
 ///
-/// # Errors
-/// What cannot be resolved, opened or had: nothing is started then.
-pub fn confined(confinement: &Confinement) -> Result<Confine, SandboxError> {
-    let prepared = confinement.prepare()?;
-    Ok(Box::new(move |command| {
-        let guard = prepared.apply(command).map_err(io::Error::other)?;
-        Ok(Box::new(guard))
-    }))
+/// What it takes is looked up on the thread that starts the process, so that many can be started side by side.
+pub fn confined(confinement: Confinement) -> Confine {
+    Box::new(move |command| {
+        let guard = confinement.prepare().and_then(|prepared| prepared.apply(command));
+        Ok(Box::new(guard.map_err(io::Error::other)?))
+    })
 }
 
 impl Fence for Guard {

@@ -46,8 +46,8 @@ pub struct Launch {
     pub spill: Option<Spill>,
     /// Whoever confines it.
     pub fence: Confine,
-    /// Whether it is a bash that tells where it left off.
-    pub(super) tells_directory: bool,
+    /// Whether it is a bash that tells where it left off. A single command takes its place otherwise, without a process more.
+    pub tells_directory: bool,
 }
 
 /// Makes a file when it is first needed, and says where it is.
@@ -141,6 +141,14 @@ impl Launch {
     /// Starts it. Returns when it runs, or cannot.
     pub fn start(self) -> io::Result<Process> {
         Process::start(self).map(|(process, _)| process)
+    }
+
+    /// Starts it like [`start`](Launch::start), and keeps no thread waiting for that.
+    ///
+    /// # Errors
+    /// As there. A fence that cannot stand is one of them, and nothing runs then.
+    pub async fn started(self) -> io::Result<Process> {
+        Process::started(self).await
     }
 
     /// Starts it as a server that is spoken to by its stdin and stdout. It may write to stderr as much as it likes; the

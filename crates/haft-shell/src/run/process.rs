@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::event::{EventfdFlags, eventfd};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::{
     Ended, Ends, Fence, Launch, Output, Room, Spill, Status, Stopped,
@@ -59,7 +59,26 @@ pub(super) struct Orders {
 }
 
 impl Process {
-    pub(super) fn start(mut launch: Launch) -> io::Result<(Process, Option<Ends>)> {
+    pub(super) fn start(launch: Launch) -> io::Result<(Process, Option<Ends>)> {
+        let (tell, told) = mpsc::channel();
+        let process = Process::begin(launch, move |begun| drop(tell.send(begun)))?;
+        let ends = told.recv().unwrap_or_else(|_| Err(broken()))?;
+        Ok((process, ends))
+    }
+
+    /// The same without a thread that waits. Whoever does not wait any longer has it ended as soon as it has begun.
+    pub(super) async fn started(launch: Launch) -> io::Result<Process> {
+        let (tell, told) = oneshot::channel();
+        let process = Process::begin(launch, move |begun| drop(tell.send(begun)))?;
+        told.await.unwrap_or_else(|_| Err(broken()))?;
+        Ok(process)
+    }
+
+    /// Has a thread start it and listen to it; `tell` is told when it runs, or cannot.
+    fn begin(
+        mut launch: Launch,
+        tell: impl FnOnce(io::Result<Option<Ends>>) + Send + 'static,
+    ) -> io::Result<Process> {
         let began = Instant::now();
         let output = Output::new(&launch.room, launch.spill.take());
         let errors = Output::new(&launch.room, None);
@@ -74,7 +93,6 @@ impl Process {
             fence: OnceLock::new(),
             room: launch.room,
         });
-        let (tell, told) = mpsc::channel();
         let theirs = shared.clone();
         // One thread from fork to the end: the child is killed when the thread goes that started it.
         thread::Builder::new().name("haft-run".to_owned()).spawn(move || {
@@ -84,16 +102,15 @@ impl Process {
             });
             match begun {
                 Ok((listener, ends)) => {
-                    let _ = tell.send(Ok(ends));
+                    tell(Ok(ends));
                     let farewell = Farewell(theirs);
                     listener.listen();
                     drop(farewell);
                 }
-                Err(err) => drop(tell.send(Err(err))),
+                Err(err) => tell(Err(err)),
             }
         })?;
-        let ends = told.recv().unwrap_or_else(|_| Err(io::Error::other("the listening thread broke")))?;
-        Ok((Process(shared), ends))
+        Ok(Process(shared))
     }
 
     /// Looks at what it wrote so far.
@@ -182,6 +199,10 @@ impl Process {
     pub fn lift_time_limit(&self) {
         self.0.order(|orders| orders.until = None);
     }
+}
+
+fn broken() -> io::Error {
+    io::Error::other("the listening thread broke")
 }
 
 impl Drop for Process {

@@ -97,6 +97,9 @@ impl Mounts {
         sys::restrict_mount(HERE, c"/", READ_ONLY | TOUGH, true)?;
         report.at(Step::Devices);
         make_devices(&devices)?;
+        if self.needs_workshop() {
+            make_workshop()?;
+        }
         report.at(Step::Processes);
         self.mount_processes()?;
         report.at(Step::Temporary);
@@ -106,6 +109,11 @@ impl Mounts {
         report.at(Step::Devices);
         sys::mount(c"tmpfs", SHARED_MEMORY, MS_NOSUID | MS_NODEV, c"mode=1777,size=1g")?;
         sys::restrict_mount(HERE, c"/dev", READ_ONLY, false)
+    }
+
+    /// Whether anything is put together of pieces that have to lie somewhere.
+    fn needs_workshop(&self) -> bool {
+        !self.closed.is_empty() || self.temporary.iter().any(|temporary| temporary.is_layered)
     }
 
     fn mount_processes(&self) -> Answer {
@@ -125,6 +133,9 @@ impl Mounts {
     }
 
     fn close(&self, report: &Report) -> Answer {
+        if self.closed.is_empty() {
+            return Ok(());
+        }
         report.at(Step::Names);
         // What is taken from it is read-only from here on. The layers above have a way of their own to it.
         sys::restrict_mount(HERE, WORKSHOP, READ_ONLY | TOUGH, false)?;
@@ -194,7 +205,7 @@ fn put(copy: RawFd, path: &CStr) -> Answer {
     put
 }
 
-/// A `/dev` with the devices that every program may have, and the workshop.
+/// A `/dev` with the devices that every program may have, and a place for shared memory.
 fn make_devices(devices: &[RawFd]) -> Answer {
     let quiet = MS_NOSUID | MS_NOEXEC;
     sys::mount(c"tmpfs", c"/dev", quiet, c"mode=755,size=64k")?;
@@ -206,7 +217,10 @@ fn make_devices(devices: &[RawFd]) -> Answer {
     sys::make_directory(c"/dev/pts", 0o755)?;
     // Without it there are no terminals inside, which some kernels insist on.
     let _ = sys::mount(c"devpts", c"/dev/pts", quiet, c"newinstance,ptmxmode=0666,mode=620");
-    sys::make_directory(WORKSHOP, 0o755)?;
+    sys::make_directory(SHARED_MEMORY, 0o755)
+}
+
+fn make_workshop() -> Answer {
     sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=2g")?;
     sys::make_file(EMPTY, 0o444)?;
     sys::make_directory(NO_DIRECTORY, 0)?;

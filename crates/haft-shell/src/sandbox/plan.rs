@@ -62,7 +62,8 @@ impl Plan {
         // Before anything looks for what may be changed.
         let blanks = places.blanks()?;
         let (mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
-        let sockets = if is_closed && !has_namespaces { Sockets::None } else { Sockets::Internet };
+        let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
+        let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
         let passage = if has_proxy { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
@@ -80,7 +81,7 @@ impl Plan {
             cwd: string(&places.cwd)?,
             user_map: map(user),
             group_map: map(group),
-            has_own_network: has_namespaces && is_closed,
+            has_own_network: has_namespaces && is_closed && !is_mute,
             stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
@@ -166,6 +167,7 @@ struct Places {
     made: Vec<PathBuf>,
     deny_read: Vec<PathBuf>,
     home: Option<PathBuf>,
+    only_looks: bool,
 }
 
 /// Nothing in these is anybody's to give.
@@ -198,7 +200,7 @@ impl Places {
         deny_read.sort();
         deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
         let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
-        Places { cwd, write, made, deny_read, home }.agree()
+        Places { cwd, write, made, deny_read, home, only_looks: wanted.only_looks }.agree()
     }
 
     /// What is given for writing cannot be in what may not be read.
@@ -270,9 +272,12 @@ impl Places {
         }
     }
 
-    /// `/tmp` and `/var/tmp`, unless they are given or taken as a whole.
+    /// `/tmp` and `/var/tmp`, unless they are given or taken as a whole, or nobody needs them.
     fn temporary(&self) -> Result<Vec<Temporary>, SandboxError> {
         let mut all = Vec::new();
+        if self.only_looks {
+            return Ok(all);
+        }
         for mut temporary in temporaries() {
             let path = PathBuf::from(&*temporary.path.to_string_lossy());
             let is_real = fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir());

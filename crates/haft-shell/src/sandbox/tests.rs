@@ -265,6 +265,32 @@ fn temporary_files_are_private_and_what_was_there_is_as_it_was() {
 }
 
 #[test]
+fn who_only_looks_has_no_sockets_and_changes_nothing_anywhere() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let only_looks = |script: &str| {
+        let confinement = Confinement { only_looks: true, write: Vec::new(), ..scene.confinement() };
+        let output = run(&confinement, &Support::here(), script, &scene.path("out"));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    for (script, expected) in [
+        ("cat a.txt $OUT/b.txt", "insideoutside"),
+        ("cat secrets/key 2>/dev/null", ""),
+        ("(echo x > a.txt || echo x > $OUT/new || echo x > /tmp/new) 2>/dev/null && echo done", ""),
+        (&*format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo reached"), ""),
+        ("(exec 3<>/dev/udp/127.0.0.1/9) 2>/dev/null && echo made", ""),
+        ("kill -0 $PPID 2>/dev/null; ls /proc | grep -c '^[0-9]'", "4"),
+        // What has to be put somewhere for a moment has a place.
+        ("f=$(mktemp) && cat > $f <<< kept && cat $f && dirname $f", "kept\n/dev/shm"),
+        ("ls -A /dev/shm", ""),
+    ] {
+        assert_eq!(only_looks(script), expected, "{script}");
+    }
+}
+
+#[test]
 fn other_processes_and_our_variables_are_not_there() {
     needs_namespaces!();
     let scene = Scene::new();

@@ -6,7 +6,7 @@ use haft_shell::run::{Launch, Process, inherited};
 use haft_tool::{Cx, Fault, Grant, SessionFacts};
 
 use super::{BashInput, BashOptions, LONGEST};
-use crate::process::{confine, surroundings};
+use crate::process::{start, surroundings};
 
 pub(super) async fn launch(
     input: &BashInput,
@@ -23,8 +23,9 @@ pub(super) async fn launch(
     launch.room.most = options.most_output;
     let keeper = cx.keeper();
     launch.spill = Some(Box::new(move || keeper.begin()));
-    launch.fence = confine(grant, session)?;
-    cx.blocking(move || launch.start().map_err(cannot_run)).await
+    // Who runs beside others leaves the session where it is, and need not be asked.
+    launch.tells_directory = grant.moves;
+    start(launch, grant, session, cannot_run).await
 }
 
 fn time_limit(input: &BashInput, options: &BashOptions) -> Option<Duration> {

@@ -110,6 +110,20 @@ fn the_directory_stays_for_the_next_command() {
 }
 
 #[test]
+fn a_single_program_that_only_looks_takes_the_place_of_the_shell() {
+    if let Err(why) = haft_shell::sandbox::Support::here().namespaces {
+        println!("skipped: {why}");
+        return;
+    }
+    // Process 1 is the sandbox's own: who has it for a parent was not started by a shell.
+    let parent = "cut -d' ' -f4 /proc/self/stat";
+    let shell = Shell::new();
+    assert_eq!(shell.run(parent), "1");
+    assert_eq!(shell.run(&format!("touch new; {parent}")), "2", "who may have moved is asked where");
+    assert_eq!(shell.run(&format!("cd src; {parent}")), "2\n[the directory is now /w/src]");
+}
+
+#[test]
 fn in_a_directory_that_is_gone_nothing_runs() {
     let shell = Shell::new();
     shell.run("mkdir gone && cd gone");

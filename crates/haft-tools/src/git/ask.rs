@@ -12,7 +12,7 @@ use super::{
     TIME,
     pinned::{self, Pin},
 };
-use crate::process::confine;
+use crate::process;
 
 /// What is needed to start git here.
 pub(crate) struct Git<'a> {
@@ -57,7 +57,7 @@ impl<'a> Git<'a> {
 
     /// Starts git with these words for somebody who reads what it says.
     pub(crate) async fn start(&self, words: Vec<OsString>, pins: &[Pin]) -> Result<Process, Fault> {
-        let mut launch = self.launch(words, pins)?;
+        let mut launch = self.launch(words, pins);
         let keeper = self.cx.keeper();
         launch.spill = Some(Box::new(move || keeper.begin()));
         self.begin(launch).await
@@ -71,7 +71,7 @@ impl<'a> Git<'a> {
     /// Has git do something whose answer is short, in a repository of which is known what it would run.
     pub(crate) async fn tell(&self, words: Vec<OsString>, pins: &[Pin]) -> Result<Answer, Fault> {
         let words = std::iter::once(OsString::from("--no-pager")).chain(words).collect();
-        let mut launch = self.launch(words, pins)?;
+        let mut launch = self.launch(words, pins);
         launch.apart = true;
         launch.room = Room { shown: 2_000, view: MOST_ANSWERED, most: MOST_ANSWERED as u64 };
         let process = self.begin(launch).await?;
@@ -85,19 +85,17 @@ impl<'a> Git<'a> {
         Ok(Answer { is_good, said: [head, tail].concat(), complaint: complaint.trim_end().to_owned() })
     }
 
-    fn launch(&self, words: Vec<OsString>, pins: &[Pin]) -> Result<Launch, Fault> {
+    fn launch(&self, words: Vec<OsString>, pins: &[Pin]) -> Launch {
         let mut launch = Launch::new(&self.program, &self.here.cwd);
         launch.args = words;
         launch.env = pinned::inherited();
         launch.set = pinned::around(pins, &self.here.workspace);
         launch.time_limit = Some(TIME);
-        launch.fence = confine(&self.grant, &self.here)?;
-        Ok(launch)
+        launch
     }
 
     async fn begin(&self, launch: Launch) -> Result<Process, Fault> {
-        let start =
-            move || launch.start().map_err(|err| Fault::failed(format!("git could not be started: {err}")));
-        self.cx.blocking(start).await
+        let cannot = |err| Fault::failed(format!("git could not be started: {err}"));
+        process::start(launch, &self.grant, &self.here, cannot).await
     }
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     bash::report::printed,
-    process::{confine, surroundings},
+    process::{start, surroundings},
 };
 
 /// How long a program may take until it can run something.
@@ -145,8 +145,7 @@ async fn launch(language: Language, options: &ReplOptions, grant: &Grant, cx: &C
     launch.set = surroundings(false);
     launch.room.most = options.most_output;
     launch.spoken_to = true;
-    launch.fence = confine(grant, &session)?;
-    cx.blocking(move || launch.start().map_err(|err| cannot_start(language, err))).await
+    start(launch, grant, &session, |err| cannot_start(language, err)).await
 }
 
 fn not_installed(language: Language, session: &SessionFacts) -> Fault {

@@ -110,15 +110,7 @@ fn runner<'a>(
     let sandbox = &kx.session().engine().settings().sandbox;
     // What rules keep from being read is kept from the model, not from git: it would take a file that it cannot read for
     // one that has changed. Nothing of a file's content is told.
-    let grant = Grant {
-        confined: sandbox.enabled,
-        required: sandbox.required,
-        write,
-        make: Vec::new(),
-        deny_read: Vec::new(),
-        deny_patterns: Vec::new(),
-        hosts: Vec::new(),
-    };
+    let grant = Grant { confined: sandbox.enabled, required: sandbox.required, write, ..Grant::default() };
     let here = SessionFacts {
         cwd: directory.to_owned(),
         workspace: workspace.to_owned(),

@@ -3,7 +3,7 @@
 use std::{panic::resume_unwind, thread};
 
 /// Does one thing on a thread of its own while the other is done here. Where no thread is to be had, one after the other.
-pub fn beside<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
+pub(super) fn beside<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|threads| match thread::Builder::new().spawn_scoped(threads, &one) {
         Ok(running) => {
             let done = other();

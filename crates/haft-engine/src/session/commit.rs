@@ -41,7 +41,7 @@ pub(super) enum Fate<'a> {
 }
 
 /// Opens what a file is to hold.
-pub(super) type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + Send>> + 'a;
+pub(super) type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + Send>> + Sync + 'a;
 
 impl Fate<'_> {
     fn is_gone(self) -> bool {
@@ -193,29 +193,43 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Puts what is new under a name of our own, and keeps what is old.
-    fn stage(&mut self, album: Option<&mut (dyn Album + '_)>) -> io::Result<()> {
+    /// Puts what is new under a name of our own, and keeps what is old. Both take the disk a while, and neither needs the other.
+    fn stage(&mut self, mut album: Option<&mut (dyn Album + '_)>) -> io::Result<()> {
+        let mut keep = || match &mut album {
+            Some(album) => self.keep_image(*album).map_err(|err| unkept(&err)),
+            None => Ok(()),
+        };
         let staged = match self.fate {
             Fate::Gone => None,
             Fate::Links(target) => {
                 fs::symlinkat(target, &self.directory, &self.staged)?;
-                self.inode = fs::statat(&self.directory, &self.staged, AtFlags::SYMLINK_NOFOLLOW)?.st_ino;
                 None
             }
-            Fate::Holds(_) | Fate::Splices(..) | Fate::Was(..) => Some(self.stage_file()?),
+            Fate::Holds(_) | Fate::Splices(..) | Fate::Was(..) => {
+                let (staged, kept) = beside(|| self.stage_file(), &mut keep);
+                let staged = staged?;
+                kept?;
+                Some(staged)
+            }
         };
-        let keep = || match album {
-            Some(album) => self.keep_image(staged.as_ref(), album).map_err(|err| unkept(&err)),
+        match &staged {
+            Some((_, written)) => {
+                self.inode = written.ino();
+                self.written = Some(written.clone());
+            }
+            None => keep()?,
+        }
+        if matches!(self.fate, Fate::Links(_)) {
+            self.inode = fs::statat(&self.directory, &self.staged, AtFlags::SYMLINK_NOFOLLOW)?.st_ino;
+        }
+        match album {
+            Some(album) => album.expect(&self.staged_thing(staged.as_ref())).map_err(|err| unkept(&err)),
             None => Ok(()),
-        };
-        let Some(file) = &staged else { return keep() };
-        // The disk takes the new content while the old one is packed: neither needs the other.
-        let (synced, kept) = beside(|| file.sync_all(), keep);
-        synced.and(kept)
+        }
     }
 
-    /// The new content, which the disk has yet to take.
-    fn stage_file(&mut self) -> io::Result<File> {
+    /// The new content, on the disk.
+    fn stage_file(&self) -> io::Result<(File, Metadata)> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file gets what the umask leaves; an old one's content is nobody's business until it has its mode.
         let mode = Mode::from_raw_mode(if self.old.is_none() { 0o666 } else { 0o600 });
@@ -231,32 +245,35 @@ impl<'a> Step<'a> {
             fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         }
         let written = file.metadata()?;
-        self.inode = written.ino();
-        self.written = Some(written);
-        Ok(file)
+        file.sync_all()?;
+        Ok((file, written))
     }
 
-    /// Tells what is there and what will be.
-    fn keep_image(&self, staged: Option<&File>, album: &mut (dyn Album + '_)) -> io::Result<()> {
-        let after = match (self.fate, staged, &self.written) {
-            (Fate::Links(target), ..) => Thing::Link(target.to_owned()),
-            (_, Some(file), Some(written)) => {
+    /// What will be there.
+    fn staged_thing<'b>(&'b self, staged: Option<&'b (File, Metadata)>) -> Thing<'b> {
+        match (self.fate, staged) {
+            (Fate::Links(target), _) => Thing::Link(target.to_owned()),
+            (_, Some((file, written))) => {
                 Thing::File { file, len: written.len(), mode: written.mode() & MODE_BITS }
             }
             _ => Thing::Absent,
-        };
+        }
+    }
+
+    /// Keeps what is there.
+    fn keep_image(&self, album: &mut (dyn Album + '_)) -> io::Result<()> {
         let path = self.parent.join(&self.name);
-        let Some(old) = self.old else { return album.add(&path, &Thing::Absent, &after) };
+        let Some(old) = self.old else { return album.keep(&path, &Thing::Absent) };
         if !is_regular(&old) {
             let target = fs::readlinkat(&self.directory, &self.name, Vec::new())?;
             let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
-            return album.add(&path, &Thing::Link(target), &after);
+            return album.keep(&path, &Thing::Link(target));
         }
         let (len, mode) = (u64::try_from(old.st_size).unwrap_or(0), old.st_mode & MODE_BITS);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         match fs::openat(&self.directory, &self.name, flags, Mode::empty()) {
-            Ok(file) => album.add(&path, &Thing::File { file: &File::from(file), len, mode }, &after),
-            Err(err) => album.add(&path, &Thing::Closed { len, mode, why: err.to_string() }, &after),
+            Ok(file) => album.keep(&path, &Thing::File { file: &File::from(file), len, mode }),
+            Err(err) => album.keep(&path, &Thing::Closed { len, mode, why: err.to_string() }),
         }
     }
 

@@ -35,15 +35,23 @@ pub trait Images: Send + Sync {
 
 /// The images of one change, in the making.
 pub trait Album {
-    /// Keeps what is at a place. The new content is staged there and has not taken the name yet. An error keeps the whole
-    /// change from being made.
-    fn add(&mut self, path: &Path, before: &Thing<'_>, after: &Thing<'_>) -> io::Result<()>;
+    /// Keeps what is at a place, while its new content is being staged. An error keeps the whole change from being made.
+    fn keep(&mut self, path: &Path, before: &Thing<'_>) -> io::Result<()>;
 
-    /// Something of what was added is about to be made already: directories, without which nothing can be staged. When this
+    /// What will be at the place that was kept last: it is staged, and has not taken the name yet.
+    fn expect(&mut self, after: &Thing<'_>) -> io::Result<()>;
+
+    /// Both, where nothing has to be staged.
+    fn add(&mut self, path: &Path, before: &Thing<'_>, after: &Thing<'_>) -> io::Result<()> {
+        self.keep(path, before)?;
+        self.expect(after)
+    }
+
+    /// Something of what was kept is about to be made already: directories, without which nothing can be staged. When this
     /// returns, it outlasts the process.
     fn write(&mut self) -> io::Result<()>;
 
-    /// That was all. When this returns, what was added outlasts the process and the machine's power; only then do names
+    /// That was all. When this returns, what was kept outlasts the process and the machine's power; only then do names
     /// change hands.
     fn seal(self: Box<Self>) -> io::Result<()>;
 }

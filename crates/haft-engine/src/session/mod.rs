@@ -26,7 +26,6 @@ mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
 mod known; //     which calls came before
 
-pub use beside::beside;
 pub use deeds::Deed;
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;

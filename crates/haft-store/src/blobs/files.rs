@@ -13,7 +13,6 @@ use std::{
 };
 
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
-use haft_engine::session::beside;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 use tempfile::NamedTempFile;
 
@@ -22,8 +21,8 @@ use super::{Blob, BlobLimits, Blobs, BlobsPruned, Hash, Hasher, Verified, Whole}
 /// Up to this size a file is read at once, and written only if it is new.
 const SMALL: u64 = 1 << 20;
 
-/// From here on a thread is worth its start.
-const LONG: usize = 128 << 10;
+/// From here on packing takes longer than to write it as it is.
+const LONG: u64 = 128 << 10;
 
 /// Nothing is gained by compressing less than this.
 const TINY: usize = 64;
@@ -52,16 +51,12 @@ impl FileBlobs {
     fn put_small(&self, file: &File, len: u64, lasting: bool) -> io::Result<Blob> {
         let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0) + 1);
         Whole::of(file).read_to_end(&mut bytes)?;
-        if lasting && bytes.len() >= LONG {
-            return self.put_quickly(&bytes);
-        }
-        let (hash, packed) = hashed_and_packed(&bytes);
-        let blob = Blob { hash, len: bytes.len() as u64 };
+        let blob = Blob { hash: Hash::of(&bytes), len: bytes.len() as u64 };
         let [plain, compressed] = self.paths(&blob.hash);
         if self.renew(&[&plain, &compressed], lasting)? {
             return Ok(blob);
         }
-        let packed = packed.unwrap_or_else(|| pack(&bytes))?;
+        let packed = pack(&bytes)?;
         let (bytes, path) = if packed.len() < bytes.len() { (packed, compressed) } else { (bytes, plain) };
         let mut staged = self.stage(&path)?;
         staged.write_all(&bytes)?;
@@ -72,13 +67,13 @@ impl FileBlobs {
         Ok(blob)
     }
 
-    /// A change waits for this: the disk takes the bytes as they are while they are hashed.
-    fn put_quickly(&self, bytes: &[u8]) -> io::Result<Blob> {
-        let mut staged = NamedTempFile::new_in(self.made(&self.root)?)?;
-        let write = || staged.write_all(bytes).and_then(|()| staged.as_file().sync_data());
-        let (hash, written) = beside(|| Hash::of(bytes), write);
-        written?;
-        self.keep(staged, Blob { hash, len: bytes.len() as u64 }, 0, true)
+    /// A change waits for this: the disk takes the bytes as they are.
+    fn put_quickly(&self, file: &File) -> io::Result<Blob> {
+        let staged = NamedTempFile::new_in(self.made(&self.root)?)?;
+        let mut both = Both { hasher: Hasher::default(), to: staged };
+        Whole::of(file).copy_to(&mut both)?;
+        both.to.as_file().sync_data()?;
+        self.keep(both.to, both.hasher.finish(), 0, true)
     }
 
     /// A file that is not brought into memory: shared if the file system can, compressed on the way if not.
@@ -92,10 +87,10 @@ impl FileBlobs {
             }
             return self.keep(shared, blob, 0, lasting);
         }
-        let mut both = Both { hasher: Hasher::default(), packed: DeflateEncoder::new(shared, LEVEL) };
-        io::copy(&mut Whole::of(file), &mut both)?;
-        let Both { hasher, packed } = both;
-        let packed = packed.finish()?;
+        let mut both = Both { hasher: Hasher::default(), to: DeflateEncoder::new(shared, LEVEL) };
+        Whole::of(file).copy_to(&mut both)?;
+        let Both { hasher, to } = both;
+        let packed = to.finish()?;
         if lasting {
             packed.as_file().sync_data()?;
         }
@@ -145,15 +140,6 @@ impl FileBlobs {
 /// Quick: what is kept is mostly never read again.
 const LEVEL: Compression = Compression::fast();
 
-/// The hash, and for what takes long the packed bytes, which are made meanwhile: most of what is kept is new.
-fn hashed_and_packed(bytes: &[u8]) -> (Hash, Option<io::Result<Vec<u8>>>) {
-    if bytes.len() < LONG {
-        return (Hash::of(bytes), None);
-    }
-    let (hash, packed) = beside(|| Hash::of(bytes), || pack(bytes));
-    (hash, Some(packed))
-}
-
 fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     if bytes.len() < TINY {
         return Ok(bytes.to_owned());
@@ -169,7 +155,7 @@ const SAMPLE: usize = 32 << 10;
 /// Puts a packed file in the place of one that was kept in a hurry. Gives its length and path; nothing if it is none, or if
 /// packing does not help.
 fn pack_file(path: &Path, metadata: &Metadata) -> io::Result<Option<(u64, PathBuf)>> {
-    let in_a_hurry = LONG as u64..=SMALL;
+    let in_a_hurry = LONG..=SMALL;
     if path.extension().is_some() || !in_a_hurry.contains(&metadata.len()) {
         return Ok(None);
     }
@@ -202,6 +188,7 @@ fn persist(staged: NamedTempFile, path: &Path, lasting: bool) -> io::Result<()> 
 impl Blobs for FileBlobs {
     fn put(&self, file: &File, lasting: bool) -> io::Result<Blob> {
         match file.metadata()?.len() {
+            LONG..=SMALL if lasting => self.put_quickly(file),
             len @ ..=SMALL => self.put_small(file, len, lasting),
             _ => self.put_large(file, lasting),
         }
@@ -301,15 +288,15 @@ fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Hashes and compresses in one pass.
-struct Both {
+/// Hashes what it passes on.
+struct Both<W> {
     hasher: Hasher,
-    packed: DeflateEncoder<NamedTempFile>,
+    to: W,
 }
 
-impl Write for Both {
+impl<W: Write> Write for Both<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.packed.write_all(bytes)?;
+        self.to.write_all(bytes)?;
         self.hasher.write(bytes)
     }
 
@@ -390,8 +377,8 @@ mod tests {
     fn what_was_kept_in_a_hurry_is_packed_when_there_is_time() {
         let place = tempfile::tempdir().unwrap();
         let blobs = FileBlobs::new(place.path().join("blobs"));
-        let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(LONG).collect();
-        let text = "the same line\n".repeat(LONG / 10);
+        let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(LONG as usize).collect();
+        let text = "the same line\n".repeat(LONG as usize / 10);
         let names = [&noise[..], text.as_bytes()].map(|bytes| blobs.put(&file(bytes), true).unwrap().hash);
         let lens = |blobs: &FileBlobs| {
             let mut lens: Vec<u64> =

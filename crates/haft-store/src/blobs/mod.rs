@@ -20,16 +20,15 @@ pub use objects::ObjectBlobs;
 use std::{
     fmt,
     fs::File,
-    io::{self, Read, Write as _},
+    io::{self, Read},
     str::FromStr,
     time::{Duration, SystemTime},
 };
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
 
-/// A file is read in pieces of this size: smaller ones cost a system call each, larger ones the processor's cache.
-const BUFFER: usize = 128 << 10;
+/// A file is read in pieces of this size: smaller ones cost a system call each, larger ones memory that nobody has used yet.
+const BUFFER: usize = 64 << 10;
 
 /// Keeps bytes by their hash. All of it blocks.
 pub trait Blobs: Send + Sync {
@@ -80,29 +79,22 @@ pub struct BlobsPruned {
     pub left: u64,
 }
 
-/// A SHA-256: nobody makes two contents with the same one, not even who writes the files.
+/// A BLAKE3 hash: nobody makes two contents with the same one, not even who writes the files. Every change of a file waits for
+/// two of them, and this one takes a fifth of the time of a SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
     /// The hash of these bytes.
     pub fn of(bytes: &[u8]) -> Hash {
-        Hash(Sha256::digest(bytes).into())
+        Hash(blake3::hash(bytes).into())
     }
 
     /// The hash of what a file holds.
     pub fn of_file(file: &File) -> io::Result<Blob> {
-        let mut reader = Whole::of(file);
         let mut hasher = Hasher::default();
-        let mut buffer = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(BUFFER).clamp(1, BUFFER)];
-        loop {
-            match reader.read(&mut buffer) {
-                Ok(0) => return Ok(hasher.finish()),
-                Ok(read) => hasher.write_all(&buffer[..read])?,
-                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
-                Err(err) => return Err(err),
-            }
-        }
+        Whole::of(file).copy_to(&mut hasher)?;
+        Ok(hasher.finish())
     }
 }
 
@@ -159,7 +151,7 @@ impl<'de> Deserialize<'de> for Hash {
 /// Hashes what is written to it.
 #[derive(Default)]
 pub(crate) struct Hasher {
-    hash: Sha256,
+    hash: blake3::Hasher,
     len: u64,
 }
 
@@ -190,6 +182,20 @@ pub(crate) struct Whole<'a> {
 impl<'a> Whole<'a> {
     pub(crate) fn of(file: &'a File) -> Whole<'a> {
         Whole { file, at: 0 }
+    }
+
+    /// Copies all of it, in pieces.
+    pub(crate) fn copy_to(&mut self, to: &mut impl io::Write) -> io::Result<()> {
+        let len = usize::try_from(self.file.metadata()?.len()).unwrap_or(BUFFER);
+        let mut buffer = vec![0; len.clamp(1, BUFFER)];
+        loop {
+            match self.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => to.write_all(&buffer[..read])?,
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                Err(err) => return Err(err),
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{fs::File, io, path::Path};
 
-use haft_engine::session::{Album, Doer, Thing, beside};
+use haft_engine::session::{Album, Doer, Thing};
 use haft_tool::Stamp;
 
 use super::{
@@ -30,17 +30,6 @@ impl<'a> Keeping<'a> {
     /// For undo: says what it takes back, and looks once more before it does.
     pub(super) fn undoing(self, changed: Changed, check: &'a Check<'a>) -> Keeping<'a> {
         Keeping { changed, check: Some(check), ..self }
-    }
-
-    /// What is there, and what will be. Two large files are looked at side by side: one is packed and goes to the disk while the
-    /// other is hashed.
-    fn both(&self, before: &Thing<'_>, after: &Thing<'_>) -> (io::Result<Was>, io::Result<Was>) {
-        let shared = self.shared;
-        if content(before).min(content(after)) < ALONE {
-            return (self.before(before), will_be(shared, after));
-        }
-        let (hashed, was) = beside(|| will_be(shared, after), || self.before(before));
-        (was, hashed)
     }
 
     fn before(&self, thing: &Thing<'_>) -> io::Result<Was> {
@@ -90,24 +79,13 @@ fn large(thing: &Thing<'_>) -> io::Result<Was> {
     Ok(Was::Unkept { len: *len, mode: *mode, modified_ns: modified(file)?, why })
 }
 
-/// So much is hashed sooner than a thread starts.
-const ALONE: u64 = 128 << 10;
-
-fn content(thing: &Thing<'_>) -> u64 {
-    match thing {
-        Thing::File { len, .. } => *len,
-        _ => 0,
-    }
-}
-
 fn modified(file: &File) -> io::Result<i64> {
     Ok(Stamp::of(&file.metadata()?).modified_ns)
 }
 
 impl Album for Keeping<'_> {
-    fn add(&mut self, path: &Path, before: &Thing<'_>, after: &Thing<'_>) -> io::Result<()> {
-        let (was, will_be) = self.both(before, after);
-        let was = match was {
+    fn keep(&mut self, path: &Path, before: &Thing<'_>) -> io::Result<()> {
+        let was = match self.before(before) {
             Ok(was) => was,
             Err(err) => self.unkept(before, self.shared.failed(self.doer, err)?),
         };
@@ -118,7 +96,14 @@ impl Album for Keeping<'_> {
             self.shared
                 .note(&self.doer.key, format!("{} cannot be taken back: {why}", haft_tool::shown(path)));
         }
-        self.changed.images.push(Image::new(path, was, will_be?));
+        self.changed.images.push(Image::new(path, was, Was::Absent));
+        Ok(())
+    }
+
+    fn expect(&mut self, after: &Thing<'_>) -> io::Result<()> {
+        if let Some(image) = self.changed.images.last_mut() {
+            image.after = will_be(self.shared, after)?;
+        }
         Ok(())
     }
 

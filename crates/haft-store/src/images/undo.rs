@@ -268,7 +268,7 @@ fn short(calls: &[&str]) -> String {
 }
 
 /// Opens what a file held.
-type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + Send>> + 'a;
+type Content<'a> = dyn Fn() -> io::Result<Box<dyn io::Read + Send>> + Sync + 'a;
 
 fn past<'a>(was: &Was, content: &'a Content<'a>, target: &'a Path) -> Past<'a> {
     match was {

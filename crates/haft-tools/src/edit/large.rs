@@ -24,13 +24,16 @@ use crate::{diff::diff_below, stored::Footing, text::ENOUGH};
 /// Smaller ones are read whole: to look at all of them is as quick as to look for the place.
 const LARGE: u64 = 256 * 1024;
 
-const CHUNK: usize = 256 * 1024;
+/// Read at a time. Memory that nobody has used yet costs more than another call.
+const CHUNK: usize = 64 * 1024;
 
 /// So much is edited on each side of the passage, down to whole lines.
 const AROUND: u64 = 16 * 1024;
 
 /// Makes the edit if it is a plain one in a large file; `None` if it is not.
-pub(super) fn change(files: &dyn Files, input: &EditInput) -> Result<Option<Reply>, Fault> {
+///
+/// Gives the file as well, which has no name any more: whoever closes it waits until the system has taken it apart.
+pub(super) fn change(files: &dyn Files, input: &EditInput) -> Result<Option<(Reply, File)>, Fault> {
     let path: &Path = &input.file_path;
     let Some(Plain { file, len, footing, window, mut edited }) = plain(files, input)? else {
         return Ok(None);
@@ -39,7 +42,7 @@ pub(super) fn change(files: &dyn Files, input: &EditInput) -> Result<Option<Repl
     let pieces = [Piece::Same(0..window.start), Piece::New(edited.text.as_bytes()), Piece::Same(end..len)];
     footing.change(files, &FileChange::Splice { path, was: &file, pieces: &pieces })?;
     edited.places.iter_mut().for_each(|line| *line += window.lines_before);
-    Ok(Some(reply(path, &edited, footing.is_stale(), &window)))
+    Ok(Some((reply(path, &edited, footing.is_stale(), &window), file)))
 }
 
 /// What that edit would change.

@@ -13,7 +13,7 @@ mod typography; //  the same character written in two ways
 mod nearest; //     what is there instead?
 mod large; //       the same in a file that is not worth reading whole
 
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 use haft_tool::{AbsolutePath, Cx, Effects, Fault, FileChange, Files, Reply, Spec, Tool, View, shown};
 use schemars::JsonSchema;
@@ -82,19 +82,25 @@ impl Tool for Edit {
 
     async fn call(&self, input: EditInput, cx: &Cx) -> Result<Reply, Fault> {
         let files = cx.files();
-        cx.blocking(move || change(&*files, &input)).await
+        let (reply, was) = cx.blocking(move || change(&*files, &input)).await?;
+        if was.is_some() {
+            // Nobody needs to wait for its end.
+            tokio::task::spawn_blocking(move || drop(was));
+        }
+        Ok(reply)
     }
 }
 
-fn change(files: &dyn Files, input: &EditInput) -> Result<Reply, Fault> {
-    if let Some(reply) = large::change(files, input)? {
-        return Ok(reply);
+/// Makes the edit. Gives what was there, too, where it is large.
+fn change(files: &dyn Files, input: &EditInput) -> Result<(Reply, Option<File>), Fault> {
+    if let Some((reply, was)) = large::change(files, input)? {
+        return Ok((reply, Some(was)));
     }
     let path: &Path = &input.file_path;
     let (stored, edited) = edited(files, input)?;
     let content = stored.encode(path, &edited.text)?;
     stored.footing.change(files, &FileChange::Write { path, content: &content })?;
-    Ok(reply(path, &edited, stored.footing.is_stale(), &Window::whole(stored.text)))
+    Ok((reply(path, &edited, stored.footing.is_stale(), &Window::whole(stored.text)), None))
 }
 
 /// What is there, and what would be there instead.

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 16 << 20;
 /// So many are written in one transaction.
 const BATCH: usize = 1024;
 /// How long what nobody waits for may gather.
-const GATHER: Duration = Duration::from_millis(4);
+pub(super) const GATHER: Duration = Duration::from_millis(4);
 
 #[derive(Default)]
 pub(super) struct Queue {
@@ -77,8 +77,9 @@ impl Queue {
         Some(true)
     }
 
-    /// The next jobs to write, in their order; none if none came until then. `None` if there will be no more.
-    pub(super) fn take(&self, look: Option<Instant>) -> Option<Vec<Job>> {
+    /// The next jobs to write, in their order, once they have gathered for so long or somebody waits; none if none came until the
+    /// time of a look. `None` if there will be no more.
+    pub(super) fn take(&self, look: Option<Instant>, gather: Duration) -> Option<Vec<Job>> {
         let mut waiting = self.lock();
         while waiting.jobs.is_empty() {
             if waiting.closed {
@@ -95,7 +96,7 @@ impl Queue {
             };
         }
         waiting.idle = false;
-        let until = Instant::now() + GATHER;
+        let until = Instant::now() + gather;
         while !waiting.urgent && !waiting.closed {
             let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
             else {

@@ -25,6 +25,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// a few trees.
 const CACHE: i64 = -256;
 
+/// So many pages are written beside the file before they go into it. Whoever opens it next reads them all before anything
+/// else, and most who do have one call to make.
+const LATELY: i64 = 200;
+
 /// Opens the file for writing, and makes it if it is not there. A damaged one is put aside: `tell` says so.
 pub(super) fn open_to_write(path: &Path, tell: &dyn Fn(&str)) -> Result<Connection, BookError> {
     match open(path) {
@@ -57,6 +61,7 @@ fn open(path: &Path) -> Result<Connection, BookError> {
     db.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
     db.pragma_update(None, "synchronous", "NORMAL").map_err(fail)?;
     db.pragma_update(None, "cache_size", CACHE).map_err(fail)?;
+    db.pragma_update(None, "wal_autocheckpoint", LATELY).map_err(fail)?;
     if found < VERSION {
         migrate(&mut db).map_err(fail)?;
     }

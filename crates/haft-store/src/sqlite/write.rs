@@ -43,6 +43,10 @@ const DIRECTORY: [&str; 2] =
     ["SELECT id FROM directories WHERE path = ?1", "INSERT INTO directories (path) VALUES (?1)"];
 const NAME: [&str; 2] = ["SELECT id FROM names WHERE name = ?1", "INSERT INTO names (name) VALUES (?1)"];
 
+/// A call by what it is known by.
+pub(super) const FIND: &str = "SELECT no, state, owner FROM calls INDEXED BY calls_key
+    WHERE call = ?1 AND session = ?2 AND digest = ?3 AND nth = ?4";
+
 /// A row that is there.
 struct There {
     no: i64,
@@ -280,8 +284,7 @@ impl Pen<'_> {
     }
 
     fn find(&self, session: i64, key: &CallKey) -> Result<Option<There>> {
-        let sql = "SELECT no, state, owner FROM calls WHERE call = ?1 AND session = ?2 AND digest = ?3 AND nth = ?4";
-        let mut statement = self.db.prepare_cached(sql)?;
+        let mut statement = self.db.prepare_cached(FIND)?;
         let there = |row: &rusqlite::Row<'_>| {
             Ok(There { no: row.get(0)?, state: state(row.get(1)?), owner: row.get(2)? })
         };

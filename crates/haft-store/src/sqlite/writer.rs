@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::{
     owner::{Owner, Owners},
     prune,
-    queue::Queue,
+    queue::{GATHER, Queue},
     schema::{open_to_write, put_aside, wrong},
     write::Pen,
 };
@@ -29,6 +29,9 @@ use crate::{
 
 /// What nobody waits for and could not be written: so many jobs are kept for the next time.
 const KEPT_BACK: usize = 4096;
+
+/// By about so much longer jobs gather each time, until it is long enough.
+const SOON: Duration = Duration::from_micros(500);
 
 /// The size of a page of SQLite, and so many it needs in any case.
 const PAGE_BYTES: u64 = 4096;
@@ -151,7 +154,7 @@ struct Writer<'a> {
     next_look: Option<Instant>,
 }
 
-/// What it needs to write; had when something is written for the first time, and again after it broke.
+/// What it needs to write; had as soon as there is something to write, and again after it broke.
 struct Hand {
     db: Connection,
     owner: Arc<Owner>,
@@ -166,7 +169,13 @@ impl<'a> Writer<'a> {
     }
 
     fn run(mut self) {
-        while let Some(batch) = self.shared.queue.take(self.next_look) {
+        // Whoever had this thread started has something to write, so the file can be opened. What goes wrong with that is told
+        // when something is written.
+        let _ = self.hand();
+        // Everything takes longest the first time. So what comes first hardly gathers: who waits later does not wait for that.
+        let mut gather = Duration::ZERO;
+        while let Some(batch) = self.shared.queue.take(self.next_look, gather) {
+            gather = GATHER.min(gather * 2 + SOON);
             let (prunes, jobs): (Vec<Job>, Vec<Job>) =
                 batch.into_iter().partition(|job| matches!(job, Job::Prune { .. }));
             self.write(jobs);

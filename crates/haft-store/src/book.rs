@@ -85,7 +85,7 @@ pub trait Book: Send + Sync {
 pub enum Durability {
     /// Nothing yet: it is written soon.
     Queued,
-    /// The end of this process, however it comes.
+    /// The end of this process, however it comes, and of the server that keeps it, where there is one.
     Process,
     /// The end of power.
     Power,

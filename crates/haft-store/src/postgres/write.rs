@@ -29,8 +29,8 @@ const IN_FLIGHT: usize = 24;
 /// Writes batches in one transaction.
 pub(super) async fn entries(client: &mut Client, batches: &[Batch], lease: &Lease) -> Result<(), Error> {
     let transaction = client.transaction().await?;
-    if batches.iter().all(|batch| batch.durability < Durability::Power) {
-        // The server has it when it answers, and that is more than the end of this process needs.
+    if batches.iter().all(|batch| batch.durability == Durability::Queued) {
+        // Nobody was told that it is written. What somebody was told outlasts the server, too: it may end sooner than we do.
         transaction.batch_execute("SET LOCAL synchronous_commit TO off").await?;
     }
     for sql in [BEGIN, FINISH, EVENT, TOUCH] {

@@ -9,15 +9,16 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// How many files it has at least.
+/// How many files it has at least, and how many its first half, the directory `0`.
 const FILES: usize = 60_000;
+const HALF: usize = FILES / 2;
 
 /// A word that only these files have, in every copy.
 pub(super) const NEEDLE: &str = "haft_bench_needle_7f3a";
 
 /// The tree, and what it is made of.
 pub(super) fn tree(place: &Path) -> Result<(PathBuf, String)> {
-    let (root, mark) = (place.join("tree"), place.join("tree.txt"));
+    let (root, mark) = (place.join("tree"), place.join("tree-in-halves.txt"));
     if let Ok(said) = fs::read_to_string(&mark) {
         return Ok((root, said));
     }
@@ -56,10 +57,15 @@ fn count(directory: &Path) -> usize {
 fn copied(sources: &Path, root: &Path) -> Result<String> {
     let (mut files, mut copies) = (0, 0);
     while files < FILES {
-        files += copy(sources, &root.join(copies.to_string()))?;
+        files += copy(sources, &root.join(half(files)).join(copies.to_string()))?;
         copies += 1;
     }
     Ok(format!("{files} files: {copies} copies of {}", sources.display()))
+}
+
+/// Where the next file goes.
+fn half(files: usize) -> &'static str {
+    if files < HALF { "0" } else { "1" }
 }
 
 /// Copies files and directories, and says how many files.
@@ -89,7 +95,7 @@ const WORDS: [&str; 24] = [
 fn written(root: &Path) -> Result<String> {
     let mut random = fastrand::Rng::with_seed(7);
     for file in 0..FILES {
-        let directory = root.join(format!("{}/{}/src/tests", file % 4, file / 100));
+        let directory = root.join(format!("{}/{}/src/tests", half(file), file / 100));
         fs::create_dir_all(&directory)?;
         let mut text = String::new();
         for line in 0..random.usize(30..400) {

@@ -25,6 +25,8 @@ use crate::haft::{Haft, Profile};
 use script::{CHANGES, EDITED, PATCHED, Versions, WRITTEN, added, made, reachable, text, version_of};
 
 const ROUNDS: u32 = 1_000;
+/// After so many rounds a new session begins: each takes back all that its session did, which takes longer each time.
+const SITTING: u32 = 100;
 
 const OPTIONS: [&str; 4] = ["--session", "kill", "--allow", "Edit(**)"];
 
@@ -35,10 +37,15 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         _ => bail!("kill takes --rounds N and nothing else"),
     };
     let directory = tempfile::Builder::new().prefix("haft-kill-").tempdir()?;
-    let mut field = Field::new(&directory.path().canonicalize()?)?;
-    let mut recorded = journal::Field::new(&field.haft, &directory.path().canonicalize()?)?;
+    let root = directory.path().canonicalize()?;
+    let (mut field, mut recorded) = anew(&root)?;
     let (mut tally, mut record) = (Tally::default(), journal::Tally::default());
-    for _ in 0..rounds {
+    let began = Instant::now();
+    for round in 0..rounds {
+        if round > 0 && round % SITTING == 0 {
+            eprintln!("kill: {round} of {rounds} rounds, {} s", began.elapsed().as_secs());
+            (field, recorded) = anew(&root)?;
+        }
         let mut problems = field.round(&mut tally)?;
         problems.extend(recorded.round(&mut record)?);
         if !problems.is_empty() {
@@ -56,6 +63,18 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Both fields of a sitting, where nothing is left of the one before.
+fn anew(root: &Path) -> Result<(Field, journal::Field)> {
+    for entry in fs::read_dir(root)? {
+        fs::remove_dir_all(entry?.path())?;
+    }
+    let place = root.join("sitting");
+    fs::create_dir(&place)?;
+    let field = Field::new(&place)?;
+    let recorded = journal::Field::new(&field.haft, &place)?;
+    Ok((field, recorded))
 }
 
 /// Whether enough kills met a process that lived. They come at random moments of a turn, so nearly all should; a few rounds may

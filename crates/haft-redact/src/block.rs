@@ -7,7 +7,7 @@ use crate::{
     found::{Found, KNOWN, PRIVATE_KEY, Span, write_mark},
     known::Known,
     pem,
-    scan::{Keys, Machine, Scanned},
+    scan::{Keys, Machine},
 };
 
 /// What is known about text that has been given out already.
@@ -17,6 +17,10 @@ pub(crate) struct Carry {
     key: Option<pem::Key>,
     /// What is given out as it is, unless the key goes on: its first line as long as nothing follows, a line break.
     pending: Vec<u8>,
+    /// So much of that was given out, and is there to be looked back at.
+    seen: usize,
+    /// What the key's first line begins with, as it is given out if the key goes on, and what was found in it.
+    before: (Vec<u8>, Found),
     /// A secret without end: what goes on as a word belongs to it.
     is_hiding: bool,
 }
@@ -27,19 +31,21 @@ pub(crate) struct Worker<'a> {
     pub(crate) known: &'a [Known],
 }
 
+/// Of a line in which a key begins, so much is kept back with it.
+const KEPT: usize = 1024;
+
 /// How often what became of a line is looked at again.
 const ROUNDS: usize = 4;
 
 impl Worker<'_> {
-    /// A whole text without long lines; `None` if it can be given out as it is.
+    /// A whole text without long lines and private keys; `None` if it can be given out as it is.
     pub(crate) fn whole(&self, text: &[u8], found: &mut Found) -> Option<Vec<u8>> {
-        let scanned = self.machine.scan(text, self.known, Keys::Look);
-        if scanned.spans.is_empty() && scanned.open.is_none() {
+        let spans = self.machine.scan(text, self.known, Keys::Leave).spans;
+        if spans.is_empty() {
             return None;
         }
-        let (mut carry, mut out) = (Carry::default(), Vec::with_capacity(text.len()));
-        self.give(text, 0, scanned, &mut carry, &mut out, found);
-        self.finish(&mut carry, &mut out, found);
+        let mut out = Vec::with_capacity(text.len());
+        self.write(text, 0, &merged(spans), &mut out, found);
         Some(out)
     }
 
@@ -56,21 +62,23 @@ impl Worker<'_> {
         // Behind a key that ends here, what is before it is still there to be looked back at, but is no text any more.
         let key_end = self.key_end(text, done, carry, out, found);
         done = key_end.unwrap_or(done);
-        let scanned = self.machine.scan_from(text, key_end.unwrap_or(0), self.known, Keys::Look);
-        self.give(text, done, scanned, carry, out, found);
-    }
-
-    fn give(
-        &self,
-        text: &[u8],
-        done: usize,
-        scanned: Scanned,
-        carry: &mut Carry,
-        out: &mut Vec<u8>,
-        found: &mut Found,
-    ) {
-        let end = carry.begin_key(text, scanned.open);
-        self.write(&text[..end], done, &merged(scanned.spans), out, found);
+        let from = key_end.unwrap_or(0);
+        let scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
+        let (end, spans) = (carry.begin_key(text, scanned.open), merged(scanned.spans));
+        let is_key = |span: &&Span| span.kind == PRIVATE_KEY && span.end <= end;
+        let from = spans.iter().rev().find(is_key).map_or(from, |last| last.end);
+        if end == text.len() || end - from > KEPT {
+            return self.write(&text[..end], done, &spans, out, found);
+        }
+        // Whether there is a key decides how what stands before it reads.
+        let (out_now, later) = spans.split_at(spans.partition_point(|span| span.end <= from));
+        if from > done {
+            self.write(&text[..from], done, out_now, out, found);
+        }
+        let done = done.max(from);
+        (carry.pending, carry.seen) = (text[from..].to_vec(), done - from);
+        let (before, found) = &mut carry.before;
+        self.write(&text[..end], done, later, before, found);
     }
 
     /// Gives out the beginning of a line that is too long to wait for its end, and says how far it went. What begins in
@@ -119,11 +127,14 @@ impl Worker<'_> {
         let key = carry.key.take()?;
         let read = pem::go_on(text, done, key);
         if read.has_body && !key.has_body {
+            let (before, in_it) = std::mem::take(&mut carry.before);
+            out.extend_from_slice(&before);
+            found.add(&in_it);
             write_mark(out, PRIVATE_KEY);
             found.note(PRIVATE_KEY);
         }
         if read.has_body && (read.end > done || read.open.is_some()) {
-            carry.pending.clear();
+            (carry.pending, carry.seen) = (Vec::new(), 0);
         }
         carry.key = read.open;
         match (read.open, read.has_body) {
@@ -141,9 +152,10 @@ impl Worker<'_> {
 
     /// What was kept back is given out.
     fn give_up(&self, carry: &mut Carry, out: &mut Vec<u8>, found: &mut Found) {
-        let pending = std::mem::take(&mut carry.pending);
+        let (pending, seen) = (std::mem::take(&mut carry.pending), std::mem::take(&mut carry.seen));
+        carry.before = Default::default();
         let scanned = self.machine.scan(&pending, self.known, Keys::Leave);
-        self.write(&pending, 0, &merged(scanned.spans), out, found);
+        self.write(&pending, seen, &merged(scanned.spans), out, found);
     }
 
     /// The end: nothing is kept back any longer.
@@ -200,7 +212,7 @@ impl Worker<'_> {
 impl Carry {
     /// How much this keeps back.
     pub(crate) fn held(&self) -> usize {
-        self.pending.len()
+        self.pending.len() - self.seen
     }
 
     /// Whether a private key was begun.

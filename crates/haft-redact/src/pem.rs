@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use memchr::memmem;
 use regex::bytes::Regex;
 
+use crate::found::is_marked;
+
 /// What comes before the first line of the inside is bounded, as a stream keeps it until it knows.
 const MOST_HEADERS: u8 = 8;
 const LONGEST_HEADER: usize = 256;
@@ -37,6 +39,12 @@ pub(crate) struct Read {
     pub(crate) open: Option<Key>,
 }
 
+/// Where the first line of a key may stand, if there is one.
+pub(crate) fn begins(text: &[u8]) -> Option<usize> {
+    let begins = |place: &usize| text[..*place].ends_with(b"-----") || text[..*place].ends_with(b"---- ");
+    memmem::find_iter(text, b"BEGIN ").find(begins)
+}
+
 /// The key whose first line stands here.
 pub(crate) fn find(text: &[u8], start: usize) -> Option<Read> {
     let header = first_line().find(&text[start..text.len().min(start + 96)])?;
@@ -49,11 +57,12 @@ pub(crate) fn find(text: &[u8], start: usize) -> Option<Read> {
     (read.has_body || read.open.is_some()).then_some(read)
 }
 
-/// What a first line is followed by, unless somebody only speaks of it.
+/// What a first line is followed by, unless somebody only speaks of it. Its own line says so: the next may not be there yet.
 fn may_follow(rest: &[u8]) -> bool {
     let run =
         rest.strip_prefix(b" ").unwrap_or(rest).iter().take(20).take_while(|byte| is_body(**byte)).count();
-    run == 20 || matches!(rest, [] | [b'\n' | b'\r' | b'\\', ..]) || rest.trim_ascii_start().is_empty()
+    let blank = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
+    run == 20 || rest.starts_with(b"\\") || matches!(rest.get(blank), None | Some(b'\n'))
 }
 
 /// Reads on in a key that was begun.
@@ -154,6 +163,10 @@ fn is_body(byte: u8) -> bool {
 
 fn through_last_line(line: &[u8]) -> Option<usize> {
     let place = memmem::find(line, b"-----END ").or_else(|| memmem::find(line, b"---- END "))?;
+    // The end of one that has been taken out already is not the end of another.
+    if is_marked(&line[..place]) {
+        return None;
+    }
     last_line(&line[place..]).map(|length| place + length)
 }
 

@@ -8,6 +8,7 @@ use crate::{
     kinds::KINDS,
     known::{self, Known},
     names::is_secret_name,
+    pem,
     scan::Machine,
     stream::{LONG, Pieces, short_lines, text},
     value,
@@ -37,7 +38,7 @@ impl Redactor {
     /// A text without its secrets. Doing it again changes nothing.
     pub fn redact<'a>(&self, whole: &'a str) -> Redacted<'a> {
         let bytes = whole.as_bytes();
-        if bytes.len() - short_lines(bytes) >= LONG {
+        if bytes.len() - short_lines(bytes) >= LONG || pem::begins(bytes).is_some() {
             return self.in_pieces(whole);
         }
         let mut found = Found::default();
@@ -57,7 +58,7 @@ impl Redactor {
         }
     }
 
-    /// A text with long lines goes the way of a stream, so that both give the same.
+    /// A text with long lines or private keys goes the way of a stream, so that both give the same.
     fn in_pieces<'a>(&self, whole: &'a str) -> Redacted<'a> {
         let (worker, mut pieces, mut out) =
             (self.worker(), Pieces::default(), Vec::with_capacity(whole.len()));

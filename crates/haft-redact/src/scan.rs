@@ -63,6 +63,8 @@ enum Look {
     Sql,
     Passfile,
     Key,
+    /// What stands in the place of one.
+    Taken,
     Known(usize),
 }
 
@@ -87,7 +89,7 @@ const WORDS: [(&str, Look); 16] = [
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 27] = [
+const FIXED: [(&str, Look); 28] = [
     ("://", Look::Address),
     (":\\/\\/", Look::Address),
     ("sig=", Look::Signature),
@@ -115,6 +117,7 @@ const FIXED: [(&str, Look); 27] = [
     ("%3a%2f%2f", Look::Encoded),
     ("-----BEGIN ", Look::Key),
     ("---- BEGIN ", Look::Key),
+    ("[redacted: private key]", Look::Taken),
 ];
 
 /// What is looked for, and who looks closer.
@@ -293,6 +296,8 @@ impl<'a> Scan<'a> {
             Look::Program(row) => self.programs.note(&text[self.key_end..], row, start - self.key_end, start),
             Look::Cookie => self.take_cookies(start, end),
             Look::Key => self.take_key(start),
+            // As behind the key itself, so that what comes out reads as what went in.
+            Look::Taken => self.key_end = end,
             look if start >= self.covered => {
                 let line = self.line_at(start);
                 self.take(self.in_line(look, &line, start, end));
@@ -363,7 +368,7 @@ impl<'a> Scan<'a> {
         let start = start.max(self.covered);
         self.key_end = read.end;
         self.open = read.open.map(|key| (start, key));
-        if read.has_body {
+        if read.has_body && start < read.end {
             self.take(Some(Span { start, end: read.end, kind: PRIVATE_KEY, sure: true }));
         }
     }

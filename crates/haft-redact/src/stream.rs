@@ -3,8 +3,8 @@
 //! Lines are given out as soon as they are whole. Of a line that does not end, at most [`Stream::HELD`] bytes are kept
 //! back; then it is given out from its beginning, up to a point behind which enough is left to know what begins there.
 //! A secret that is longer than all that is hidden as far as it was seen, and so is everything that goes on as the same
-//! word: reaching the bound hides more, never less. The same is done with long lines of a whole text, which is why the
-//! pieces do not matter.
+//! word: reaching the bound hides more, never less. The same is done with long lines of a whole text and with private keys
+//! in it, which is why the pieces do not matter.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::{
     Redactor, assigned,
     block::{Carry, Worker},
     found::Found,
+    pem,
 };
 
 /// From here on a line is long.
@@ -88,6 +89,8 @@ impl Stream {
 #[derive(Default)]
 pub(crate) struct Pieces {
     buffer: Vec<u8>,
+    /// What lies before this is needed no more.
+    from: usize,
     /// How much of the buffer was given out.
     done: usize,
     carry: Carry,
@@ -104,6 +107,9 @@ impl Pieces {
                 continue;
             }
             while self.step(worker, out) {}
+            self.buffer.drain(..self.from);
+            self.done -= self.from;
+            self.from = 0;
         }
     }
 
@@ -119,21 +125,33 @@ impl Pieces {
 
     /// Gives out lines, or the beginning of a long one. Says whether there was something to give.
     fn step(&mut self, worker: &Worker<'_>, out: &mut Vec<u8>) -> bool {
-        let fresh = &self.buffer[self.done..];
+        let (fresh, behind) = (&self.buffer[self.done..], self.done - self.from);
         let (lines, has_long) = (short_lines(fresh), fresh.len() >= LONG);
         if lines > 0 {
-            let block = &self.buffer[..self.done + lines];
-            worker.lines(block, self.done, &mut self.carry, out, &mut self.found);
+            let lines = self.at_once(&fresh[..lines]);
+            let block = &self.buffer[self.from..self.done + lines];
+            worker.lines(block, behind, &mut self.carry, out, &mut self.found);
             let kept = if self.carry.has_key() { 0 } else { naming_line(block) };
-            self.buffer.drain(..self.done + lines - kept);
-            self.done = kept;
+            self.done += lines;
+            self.from = self.done - kept;
         } else if has_long {
-            let window = &self.buffer[..self.done + LONG];
-            self.done = worker.window(window, self.done, AHEAD, &mut self.carry, out, &mut self.found);
-            self.buffer.drain(..self.done.saturating_sub(BEHIND));
-            self.done = self.done.min(BEHIND);
+            let window = &self.buffer[self.from..self.done + LONG];
+            self.done =
+                self.from + worker.window(window, behind, AHEAD, &mut self.carry, out, &mut self.found);
+            self.from = self.from.max(self.done.saturating_sub(BEHIND));
         }
         lines > 0 || has_long
+    }
+
+    /// How much of whole lines is judged at once. Those that may belong to a private key come one by one: it goes over lines, and
+    /// what is made of each must not depend on how many others came with it.
+    fn at_once(&self, lines: &[u8]) -> usize {
+        let key = if self.carry.has_key() { Some(0) } else { pem::begins(lines) };
+        let Some(key) = key else { return lines.len() };
+        match memchr::memrchr(b'\n', &lines[..key]) {
+            Some(before) => before + 1,
+            None => memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1),
+        }
     }
 }
 

@@ -144,6 +144,45 @@ fn a_private_key_of_many_kilobytes_is_caught_at_every_cut_and_hardly_held() {
 }
 
 #[test]
+fn what_stands_around_a_key_reads_the_same_however_it_is_cut() {
+    let (begin, end) = ("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----");
+    for (text, expected) in [
+        // Blanks behind the first line do not hide the key from us.
+        (format!("{begin} \t\nMIIEk7Trombo9\n{end}\n"), "[redacted: private key]\n"),
+        (format!("{begin} \nsk-{end}"), "[redacted: private key]"),
+        // A first line that nothing follows is a word of its line like any other.
+        (
+            format!("blue-horse-42-lampmysql -p={begin}"),
+            "[redacted: known secret]mysql -p[redacted: password] RSA PRIVATE KEY-----",
+        ),
+        (
+            format!("- name: DB_PASSWORD\n  value: k7Trombo9 {begin}\nno key\n"),
+            "- name: DB_PASSWORD\n  value: [redacted: password] -----BEGIN RSA PRIVATE KEY-----\nno key\n",
+        ),
+        (format!("{begin}\n{begin}\nMIIEk7Trombo9{end}{end}"), {
+            "-----BEGIN RSA PRIVATE KEY-----\n[redacted: private key]-----END RSA PRIVATE KEY-----"
+        }),
+        // A key within another secret brings nothing of it back.
+        (
+            format!(
+                "<password>MIIEk7Trombo9k7Trombo9{begin}AKIA2B3C4D5E6F7G2H3I{begin}a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+            ),
+            "<password>[redacted: password]",
+        ),
+        // Behind a key a line begins, and behind what stands in its place as well.
+        (
+            format!("curl -u a:{begin}\n{end}sk-curl -u a:k7Trombo9"),
+            "curl -u a:[redacted: private key]sk-curl -u a:k7Trombo9",
+        ),
+    ] {
+        let once = redactor().redact(&text).text.into_owned();
+        assert_eq!(once, expected, "{text}");
+        assert_eq!(redactor().redact(&once).text, once);
+        (0..text.len()).for_each(|cut| check(&text, &[cut]));
+    }
+}
+
+#[test]
 fn a_key_that_is_written_in_one_endless_line_does_not_leak() {
     let text = format!("{{\"key\": \"{}\", \"next\": 1}}", key(2_000).replace('\n', "\\n"));
     let out = in_pieces(&text, &[20_000, 40_000, 41_000]);

@@ -79,6 +79,8 @@ impl Worker<'_> {
         (carry.pending, carry.seen) = (text[from..].to_vec(), done - from);
         let (before, found) = &mut carry.before;
         self.write(&text[..end], done, later, before, found);
+        // Without the key's first line, its last word may read otherwise.
+        self.settle(true, 0, before, found);
     }
 
     /// Gives out the beginning of a line that is too long to wait for its end, and says how far it went. What begins in

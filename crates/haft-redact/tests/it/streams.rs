@@ -169,6 +169,11 @@ fn what_stands_around_a_key_reads_the_same_however_it_is_cut() {
             ),
             "<password>[redacted: password]",
         ),
+        // A word that a key follows at once is judged without it.
+        (
+            format!("Authorization: Bearer MIIEk7Trombo9k7Trombo9sk-{begin}\n{end}"),
+            "Authorization: Bearer [redacted: authorization][redacted: private key]",
+        ),
         // Behind a key a line begins, and behind what stands in its place as well.
         (
             format!("curl -u a:{begin}\n{end}sk-curl -u a:k7Trombo9"),

@@ -22,6 +22,8 @@ pub enum Blocked {
     Read(PathBuf),
     /// A connection to this.
     Host(String),
+    /// A connection to a server on this machine, or in another command.
+    Loopback,
     /// A system call of this kind.
     Syscall(&'static str),
 }
@@ -52,6 +54,11 @@ impl fmt::Display for Blocked {
             Blocked::Host(host) => {
                 write!(f, "the sandbox refused to connect to {host}; ask for permission to use this host")
             }
+            Blocked::Loopback => write!(
+                f,
+                "in the sandbox localhost is a command's own: a server is reached only by the command that \
+                 started it; start it and use it in one command"
+            ),
             Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
         }
     }
@@ -83,6 +90,10 @@ const NETWORK_WORDS: [&str; 4] = [
     "Temporary failure in name resolution",
     "Name or service not known",
 ];
+
+/// How programs name this machine, and how they say that nobody answers there.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const SILENCE: [&str; 4] = ["refused", "REFUSED", "Failed to connect", "Could not connect"];
 
 /// How programs say that a system call is closed to them.
 const CALL_WORDS: [&str; 3] = ["Operation not permitted", "Function not implemented", "Permission denied"];
@@ -117,6 +128,11 @@ pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked
     }
     if confinement.network == super::Network::Off && NETWORK_WORDS.iter().any(|word| tail.contains(word)) {
         found.push(Blocked::Syscall("the network"));
+    }
+    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let is_alone = |line: &str| has(line, &LOOPBACK) && has(line, &SILENCE);
+    if confinement.network != super::Network::On && tail.lines().any(is_alone) {
+        found.push(Blocked::Loopback);
     }
     found.truncate(MOST);
     found
@@ -248,5 +264,15 @@ mod tests {
     #[test]
     fn without_a_network_its_absence_is_told() {
         check("curl: (6) Could not resolve host: example.com", &[Blocked::Syscall("the network")]);
+    }
+
+    #[test]
+    fn that_nobody_is_at_localhost_is_told() {
+        let alone = [Blocked::Loopback];
+        check("curl: (7) Failed to connect to localhost port 8123 after 0 ms: Couldn't connect", &alone);
+        check("Error: connect ECONNREFUSED 127.0.0.1:3000", &alone);
+        check("dial tcp [::1]:5432: connect: connection refused", &alone);
+        check("Serving on http://localhost:3000", &[]);
+        check("curl: (7) Failed to connect to 10.0.0.1 port 80", &[]);
     }
 }

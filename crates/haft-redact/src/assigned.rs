@@ -1,7 +1,7 @@
 //! A name and its value: `password = value`, `"token": "value"`, `--token value`, `<password>value</password>`.
 
 use crate::{
-    found::{PASSWORD, SECRET, Span},
+    found::{PASSWORD, SECRET, Span, is_marked},
     names::{self, Weight},
     scan::Line,
     value::{self, Written},
@@ -166,6 +166,9 @@ fn declared(text: &[u8], sign: usize, at: usize) -> Option<usize> {
     };
     let rest = text.get(at..).filter(|rest| text[sign] == b':' && !matches!(rest, [b'"' | b'\'', ..]))?;
     let length = rest.iter().take(LONGEST_TYPE).take_while(is_type).count();
+    if is_marked(&rest[..length]) {
+        return None;
+    }
     let value = match rest.get(length..)? {
         [b'=', tail @ ..] if length > 0 => at + length + 1 + usize::from(tail.first() == Some(&b' ')),
         _ => return None,

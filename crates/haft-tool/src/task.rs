@@ -3,7 +3,7 @@
 //! A call hands its work to the session ([`Tasks::add`]) and answers with the id. Others look at it by that id, and stop it;
 //! what is left ends with the session.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{any::Any, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,12 @@ pub trait Task: Send + Sync {
 
     /// Something happens after this is called: it says something, or it ends. May also return for nothing.
     fn changed(&self) -> BoxFuture<'static, ()>;
+
+    /// What later processes of the session may be given a share of, for whoever knows what it is: a network. Most tasks have
+    /// nothing of the kind.
+    fn shares(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
 
     /// Ends it. Returns at once: the state tells when.
     fn stop(&self);

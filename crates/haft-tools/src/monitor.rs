@@ -4,6 +4,7 @@
 //! adds is a look at each line.
 
 use std::{
+    any::Any,
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -174,6 +175,10 @@ impl Task for Watched {
     fn changed(&self) -> BoxFuture<'static, ()> {
         let mut changes = self.finds.changes.subscribe();
         Box::pin(async move { drop(changes.changed().await) })
+    }
+
+    fn shares(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.shell.shares()
     }
 
     fn stop(&self) {

@@ -3,22 +3,23 @@
 //! Several tools start processes; that they confine them alike is too important to be written twice. Not here: what is
 //! started, and what is told about it.
 
-use std::{ffi::OsString, io};
+use std::{ffi::OsString, io, sync::Arc};
 
 use haft_shell::{
     run::{Confine, Launch, Process, Unfenced, confined},
-    sandbox::{Confinement, Network, SandboxError},
+    sandbox::{Confinement, Loopback, Network, SandboxError, is_loopback},
 };
-use haft_tool::{Fault, Grant, Refusal, SessionFacts};
+use haft_tool::{Cx, Fault, Grant, Refusal, SessionFacts};
 
 /// Starts it behind the fence that a grant stands for; `cannot` says what it means that the program does not start.
 pub(crate) async fn start(
     mut launch: Launch,
     grant: &Grant,
     session: &SessionFacts,
+    cx: &Cx,
     cannot: impl FnOnce(io::Error) -> Fault,
 ) -> Result<Process, Fault> {
-    launch.fence = fence(grant, session);
+    launch.fence = fence(grant, session, cx);
     let unfenced = |err: SandboxError| {
         let message = format!("there is no sandbox for this: {err}; nothing was run");
         Fault::denied(Refusal::Sandbox, message).with_source(err)
@@ -30,11 +31,13 @@ pub(crate) async fn start(
 }
 
 /// The one place where a grant becomes a fence. It stands around what starts in the session's directory.
-fn fence(grant: &Grant, session: &SessionFacts) -> Confine {
+fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
     if !grant.confined {
         return Box::new(|_| Ok(Box::new(Unfenced)));
     }
-    let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
+    // Whoever may talk to this machine talks to the session's own servers: the sandbox has no other.
+    let hosts: Vec<String> = grant.hosts.iter().filter(|host| !is_loopback(host)).cloned().collect();
+    let network = if hosts.is_empty() { Network::Off } else { Network::Hosts(hosts) };
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
     confined(Confinement {
         only_looks,
@@ -44,8 +47,16 @@ fn fence(grant: &Grant, session: &SessionFacts) -> Confine {
         network,
         required: grant.required,
         home: session.home.clone(),
+        beside: beside(cx),
         ..Confinement::at(&session.cwd)
     })
+}
+
+/// The loopback of what runs in the background: a server that was started there is to be reached.
+fn beside(cx: &Cx) -> Option<Arc<Loopback>> {
+    let tasks = cx.tasks();
+    let running = tasks.ids().into_iter().filter_map(|id| tasks.find(&id));
+    running.filter_map(|task| task.shares()).find_map(|shared| shared.downcast().ok())
 }
 
 /// What a process finds around it: no pager, no questions, a terminal's name only where there is one.

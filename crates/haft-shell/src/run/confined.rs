@@ -1,9 +1,9 @@
 //! The sandbox as the fence around a process.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Confinement, Guard};
+use crate::sandbox::{Confinement, Guard, Loopback};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -31,6 +31,10 @@ impl Fence for Guard {
             facts.push(format!("the sandbox here is {}", self.level()));
         }
         facts
+    }
+
+    fn loopback(&self) -> Option<Arc<Loopback>> {
+        Guard::loopback(self)
     }
 
     fn ends_all(&self) -> bool {

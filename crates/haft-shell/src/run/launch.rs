@@ -5,10 +5,12 @@ use std::{
     io::{self, Write},
     path::PathBuf,
     process::Command,
+    sync::Arc,
     time::Duration,
 };
 
 use super::{Ends, Process, bash};
+use crate::sandbox::Loopback;
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -89,6 +91,11 @@ pub trait Fence: Send + Sync {
 
     /// What the model should know: what was held back, judged by what the process wrote, and what guarantees are missing.
     fn facts(&self, output: &[u8]) -> Vec<String>;
+
+    /// The loopback that the process is in, for later ones to be put beside it.
+    fn loopback(&self) -> Option<Arc<Loopback>> {
+        None
+    }
 
     /// Whether all that the process started ends with it, without anybody looking for it.
     fn ends_all(&self) -> bool;

@@ -20,6 +20,7 @@ use super::{
     listen::{Listener, Stream, Terms},
     start::start,
 };
+use crate::sandbox::Loopback;
 
 /// A process that was started. Dropping it ends it, with all that it started.
 pub struct Process(Arc<Shared>);
@@ -180,6 +181,11 @@ impl Process {
         let mut page = std::mem::replace(&mut self.0.lock().output, blank);
         page.finish();
         page
+    }
+
+    /// The loopback that it is in, for later ones to be put beside it. None once it has ended.
+    pub fn loopback(&self) -> Option<Arc<Loopback>> {
+        self.0.fence.get().and_then(Weak::upgrade)?.loopback()
     }
 
     /// What the fence says about a page.

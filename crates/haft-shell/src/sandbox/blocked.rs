@@ -56,8 +56,8 @@ impl fmt::Display for Blocked {
             }
             Blocked::Loopback => write!(
                 f,
-                "in the sandbox localhost is a command's own: a server is reached only by the command that \
-                 started it; start it and use it in one command"
+                "in the sandbox localhost is not the machine's: only servers are there that this command started, \
+                 or that run in the background of this session and reach no other hosts"
             ),
             Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
         }

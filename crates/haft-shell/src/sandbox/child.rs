@@ -37,8 +37,10 @@ const SYNCHRONOUS: [i32; 6] =
 
 /// The process that the caller knows.
 fn outer(plan: &Plan, mounts: &Mounts) -> Answer {
-    plan.report.at(Step::Namespaces);
     sys::hold_signals(true)?;
+    plan.report.at(Step::Network);
+    plan.beside.as_ref().map_or(Ok(()), |loopback| loopback.join())?;
+    plan.report.at(Step::Namespaces);
     let others = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
     sys::unshare(libc::CLONE_NEWUSER | others)?;
     plan.report.at(Step::Identity);
@@ -84,7 +86,7 @@ extern "C" fn watch(plan: &Plan, init: i32) -> ! {
 fn make_network(plan: &Plan) -> Answer {
     sys::unshare(libc::CLONE_NEWNET)?;
     sys::raise_loopback()?;
-    plan.pass_listener()
+    plan.pass_network()
 }
 
 fn pass_on(signals: RawFd, to: i32) {

@@ -27,6 +27,7 @@
 mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
 mod network; //      what it may reach
+mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod cover; //        keeping names from being made
@@ -53,6 +54,7 @@ pub use error::SandboxError;
 pub use foreground::Ended;
 pub use level::Level;
 pub use limits::Limits;
+pub use loopback::{Loopback, is_loopback};
 pub use network::Network;
 pub use support::Support;
 
@@ -81,6 +83,8 @@ pub struct Confinement {
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
+    /// Whose loopback it shares, if it reaches nobody else. One of its own otherwise.
+    pub beside: Option<Arc<Loopback>>,
 }
 
 impl Confinement {
@@ -96,6 +100,7 @@ impl Confinement {
             required: false,
             home: None,
             only_looks: false,
+            beside: None,
         }
     }
 
@@ -141,7 +146,7 @@ impl Prepared {
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
-        Ok(Guard { plan, level, confinement, proxy: None, _lifeline: lifeline })
+        Ok(Guard { plan, level, confinement, proxy: None, loopback: None, _lifeline: lifeline })
     }
 }
 
@@ -152,6 +157,7 @@ pub struct Guard {
     level: Level,
     confinement: Confinement,
     proxy: Option<Proxy>,
+    loopback: Option<Arc<Loopback>>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
     _lifeline: OwnedFd,
 }
@@ -171,7 +177,13 @@ impl Guard {
             let hosts = hosts(&self.confinement.network)?;
             self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
         }
+        self.loopback = self.plan.loopback()?;
         Ok(())
+    }
+
+    /// The loopback that it is in, for others to be put beside it. None if it reaches more than that, or less.
+    pub fn loopback(&self) -> Option<Arc<Loopback>> {
+        self.loopback.clone()
     }
 
     /// Why the process could not be started, if that was the sandbox.

@@ -10,11 +10,11 @@ use std::{
         unix::fs::MetadataExt,
     },
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use super::{
-    Confinement, Limits, Network, SandboxError, Support,
+    Confinement, Limits, Loopback, Network, SandboxError, Support,
     blank::Blank,
     cover::{Covers, c_string},
     landlock::Landlock,
@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
     pub(super) has_own_network: bool,
+    /// The network that it shares, which others made.
+    pub(super) beside: Option<Arc<Loopback>>,
     /// What the outer process and init run on, once they have a child.
     pub(super) stacks: [Stack; 2],
     /// Where the words that this process was started with are in memory: its arguments and its variables.
@@ -48,8 +50,9 @@ pub(super) struct Plan {
     covers: Vec<Covers>,
     blanks: Vec<Blank>,
     lifeline: Option<OwnedFd>,
-    /// Over which the listener of the proxy comes out: our end and theirs.
+    /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
+    has_proxy: bool,
     variables: Vec<(String, String)>,
 }
 
@@ -64,7 +67,10 @@ impl Plan {
         let (mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
         let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
-        let passage = if has_proxy { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let has_network = has_namespaces && is_closed && !is_mute;
+        let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
+        let has_own_network = has_network && beside.is_none();
+        let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
         let (user, group) = sys::own_ids();
@@ -81,7 +87,9 @@ impl Plan {
             cwd: string(&places.cwd)?,
             user_map: map(user),
             group_map: map(group),
-            has_own_network: has_namespaces && is_closed && !is_mute,
+            has_own_network,
+            beside,
+            has_proxy,
             stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
@@ -114,20 +122,33 @@ impl Plan {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// In the sandbox: makes the proxy's listener and passes it out.
-    pub(super) fn pass_listener(&self) -> Answer {
+    /// In the sandbox: makes the proxy's listener and passes it out, or the network itself.
+    pub(super) fn pass_network(&self) -> Answer {
         let Some([_, theirs]) = &self.passage else { return Ok(()) };
+        if !self.has_proxy {
+            return Loopback::pass(theirs.as_raw_fd());
+        }
         let listener = sys::listen(network::PROXY_PORT)?;
         let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
         sys::close(listener);
         passed
     }
 
-    /// Outside: takes it.
+    /// Outside: takes the listener.
     pub(super) fn listener(&self) -> Result<Option<TcpListener>, SandboxError> {
-        let Some([ours, _]) = &self.passage else { return Ok(None) };
+        let Some([ours, _]) = self.passage.as_ref().filter(|_| self.has_proxy) else { return Ok(None) };
         let listener = sys::receive_descriptor(ours).map_err(|errno| SandboxError::Proxy(errno.into()))?;
         Ok(Some(listener.into()))
+    }
+
+    /// Outside: the network that it is in, if others may join it.
+    pub(super) fn loopback(&self) -> Result<Option<Arc<Loopback>>, SandboxError> {
+        let Some([ours, _]) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
+            return Ok(self.beside.clone());
+        };
+        let made =
+            Loopback::receive(ours).map_err(|errno| SandboxError::build("share the network", errno))?;
+        Ok(Some(Arc::new(made)))
     }
 
     /// Removes what keeps names from being made or lets them be, unless the outer process has. Takes no memory, and may be done twice.

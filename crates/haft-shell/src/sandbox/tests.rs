@@ -291,6 +291,59 @@ fn who_only_looks_has_no_sockets_and_changes_nothing_anywhere() {
 }
 
 #[test]
+fn who_is_put_beside_another_shares_its_network_and_nothing_else() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let (mut command, mut guard) = ready(&scene.confinement(), &Support::here(), "read; exit 7");
+    let mut first = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    guard.started().unwrap();
+    let beside = guard.loopback();
+    assert!(beside.is_some());
+    let script = "readlink /proc/self/ns/net; readlink /proc/self/ns/user; ls /proc | grep -c '^[0-9]';
+        (exec 3<>/dev/udp/127.0.0.1/9) && echo made; unshare -rn true 2>/dev/null || echo refused";
+    let run = |confinement: Confinement| {
+        let (mut command, mut guard) = ready(&confinement, &Support::here(), script);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        guard.started().unwrap();
+        let output = child.wait_with_output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), guard.loopback())
+    };
+    let [(one, shared), (two, _)] =
+        [0, 1].map(|_| run(Confinement { beside: beside.clone(), ..scene.confinement() }));
+    let (alone, _) = run(scene.confinement());
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let (one, two, alone) = (lines(&one), lines(&two), lines(&alone));
+    assert!(Arc::ptr_eq(&shared.unwrap(), &beside.unwrap()));
+    assert_eq!(one[0], two[0], "one network");
+    assert_ne!(one[0], alone[0]);
+    assert_ne!(one[1], two[1], "each has a user namespace of its own");
+    assert_eq!(one[2..], alone[2..]);
+    assert_eq!(&one[3..], ["made", "refused"]);
+    // It is there as long as somebody is in it, and ends with the last.
+    drop(first.stdin.take());
+    assert_eq!(first.wait().unwrap().code(), Some(7));
+}
+
+#[test]
+fn who_may_reach_hosts_is_put_beside_nobody() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    let (mut command, mut guard) = ready(&scene.confinement(), &Support::here(), "read");
+    let _first = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    guard.started().unwrap();
+    let hosts = Network::Hosts(vec!["docs.rs".into()]);
+    let confinement = Confinement { beside: guard.loopback(), network: hosts, ..scene.confinement() };
+    let (mut command, mut other) = ready(&confinement, &Support::here(), "readlink /proc/self/ns/net");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    other.started().unwrap();
+    assert!(other.loopback().is_none(), "nobody gets out through it");
+    let network = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let beside = Confinement { beside: guard.loopback(), ..scene.confinement() };
+    let shared = run(&beside, &Support::here(), "readlink /proc/self/ns/net", &scene.path("out"));
+    assert_ne!(network, String::from_utf8(shared.stdout).unwrap());
+}
+
+#[test]
 fn other_processes_and_our_variables_are_not_there() {
     needs_namespaces!();
     let scene = Scene::new();

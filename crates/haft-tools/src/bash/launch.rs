@@ -25,7 +25,7 @@ pub(super) async fn launch(
     launch.spill = Some(Box::new(move || keeper.begin()));
     // Who runs beside others leaves the session where it is, and need not be asked.
     launch.tells_directory = grant.moves;
-    start(launch, grant, session, cannot_run).await
+    start(launch, grant, session, cx, cannot_run).await
 }
 
 fn time_limit(input: &BashInput, options: &BashOptions) -> Option<Duration> {

@@ -1,5 +1,7 @@
 //! A process that goes on after its call.
 
+use std::{any::Any, sync::Arc};
+
 use haft_shell::run::{Ended, Process};
 use haft_tool::{BoxFuture, Task, TaskNews, TaskState};
 
@@ -39,6 +41,10 @@ impl Task for ShellTask {
 
     fn changed(&self) -> BoxFuture<'static, ()> {
         Box::pin(self.process.changed())
+    }
+
+    fn shares(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.process.loopback()?)
     }
 
     fn stop(&self) {

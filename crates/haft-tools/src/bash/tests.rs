@@ -270,6 +270,37 @@ fn a_long_command_goes_on_by_itself_where_that_is_set() {
 }
 
 #[test]
+fn a_server_in_the_background_is_reached_by_later_commands_and_by_nobody_else() {
+    if let Err(why) = haft_shell::sandbox::Support::here().namespaces {
+        println!("skipped: {why}");
+        return;
+    }
+    let shell = Shell::new();
+    if shell.run("command -v python3") == "[exit code 1]" {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let ask =
+        "exec 3<>/dev/tcp/127.0.0.1/8123 && printf 'GET /src/a.rs HTTP/1.0\\r\\n\\r\\n' >&3 && tail -n 1 <&3";
+    let nobody = |text: String| assert!(text.contains("Connection refused"), "{text}");
+    nobody(shell.run(ask));
+    let server = "python3 -u -m http.server 8123 --bind 127.0.0.1";
+    shell.call("Bash", json!({ "command": server, "background": true }));
+    shell.call("TaskOutput", json!({ "task_id": "task-1", "pattern": "Serving", "timeout": 20_000 }));
+    assert_eq!(shell.run(ask), "fn main() {}");
+    // One more in the background is in the same network, and keeps it when the first has ended.
+    shell.call("Bash", json!({ "command": server.replace("8123", "8124"), "background": true }));
+    shell.call("TaskOutput", json!({ "task_id": "task-2", "pattern": "Serving", "timeout": 20_000 }));
+    shell.call("TaskStop", json!({ "task_id": "task-1" }));
+    assert_eq!(shell.run(&ask.replace("8123", "8124")), "fn main() {}");
+    nobody(shell.run(ask));
+    // Who may reach others is not there, so that nobody gets out through it.
+    let others = shell.call("Bash", json!({ "command": ask.replace("8123", "8124"), "hosts": ["docs.rs"] }));
+    nobody(others);
+    nobody(Shell::new().run(&ask.replace("8123", "8124")));
+}
+
+#[test]
 fn tasks_end_with_their_session() {
     let shell = Shell::new();
     let command = "trap '' HUP; bash -c 'bash -c \"sleep 97531.1 & wait\" & wait'";

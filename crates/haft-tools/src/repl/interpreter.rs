@@ -5,9 +5,13 @@
 //! snippet prints is never taken for an answer.
 
 use std::{
+    any::Any,
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -229,6 +233,10 @@ impl Task for Interpreter {
 
     fn changed(&self) -> BoxFuture<'static, ()> {
         Box::pin(self.process.changed())
+    }
+
+    fn shares(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.process.loopback()?)
     }
 
     fn stop(&self) {

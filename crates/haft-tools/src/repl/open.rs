@@ -145,7 +145,7 @@ async fn launch(language: Language, options: &ReplOptions, grant: &Grant, cx: &C
     launch.set = surroundings(false);
     launch.room.most = options.most_output;
     launch.spoken_to = true;
-    start(launch, grant, &session, |err| cannot_start(language, err)).await
+    start(launch, grant, &session, cx, |err| cannot_start(language, err)).await
 }
 
 fn not_installed(language: Language, session: &SessionFacts) -> Fault {

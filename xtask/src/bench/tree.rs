@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// How many files it has at least, and how many its first half, the directory `0`.
+/// How many files it has, but for a few of ours, and how many of them are in each half, the directories `0` and `1`.
 const FILES: usize = 60_000;
 const HALF: usize = FILES / 2;
 
@@ -18,7 +18,7 @@ pub(super) const NEEDLE: &str = "haft_bench_needle_7f3a";
 
 /// The tree, and what it is made of.
 pub(super) fn tree(place: &Path) -> Result<(PathBuf, String)> {
-    let (root, mark) = (place.join("tree"), place.join("tree-in-halves.txt"));
+    let (root, mark) = (place.join("tree"), place.join("tree-of-60000.txt"));
     if let Ok(said) = fs::read_to_string(&mark) {
         return Ok((root, said));
     }
@@ -55,34 +55,33 @@ fn count(directory: &Path) -> usize {
 }
 
 fn copied(sources: &Path, root: &Path) -> Result<String> {
-    let (mut files, mut copies) = (0, 0);
-    while files < FILES {
-        files += copy(sources, &root.join(half(files)).join(copies.to_string()))?;
-        copies += 1;
+    let mut copies = 0;
+    for half in ["0", "1"] {
+        let mut room = HALF;
+        while room > 0 {
+            copy(sources, &root.join(half).join(copies.to_string()), &mut room)?;
+            copies += 1;
+        }
     }
-    Ok(format!("{files} files: {copies} copies of {}", sources.display()))
+    Ok(format!("{FILES} files: {copies} copies of {}, the last of each half in part", sources.display()))
 }
 
-/// Where the next file goes.
-fn half(files: usize) -> &'static str {
-    if files < HALF { "0" } else { "1" }
-}
-
-/// Copies files and directories, and says how many files.
-fn copy(from: &Path, to: &Path) -> Result<usize> {
+/// Copies files and directories as long as there is room for another file.
+fn copy(from: &Path, to: &Path, room: &mut usize) -> Result<()> {
     fs::create_dir_all(to)?;
-    let mut files = 0;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;
         let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
-        if kind.is_dir() {
-            files += copy(&entry.path(), &to)?;
+        if *room == 0 {
+            break;
+        } else if kind.is_dir() {
+            copy(&entry.path(), &to, room)?;
         } else if kind.is_file() {
             fs::copy(entry.path(), to)?;
-            files += 1;
+            *room -= 1;
         }
     }
-    Ok(files)
+    Ok(())
 }
 
 const WORDS: [&str; 24] = [
@@ -95,7 +94,7 @@ const WORDS: [&str; 24] = [
 fn written(root: &Path) -> Result<String> {
     let mut random = fastrand::Rng::with_seed(7);
     for file in 0..FILES {
-        let directory = root.join(format!("{}/{}/src/tests", half(file), file / 100));
+        let directory = root.join(format!("{}/{}/src/tests", file / HALF, file / 100));
         fs::create_dir_all(&directory)?;
         let mut text = String::new();
         for line in 0..random.usize(30..400) {

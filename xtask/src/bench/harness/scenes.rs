@@ -139,7 +139,7 @@ fn reads_in_a_stream(field: &Field) -> Result<Vec<Row>> {
 
 fn grep(field: &Field) -> Result<Vec<Row>> {
     let (root, _) = tree::tree(&field.place)?;
-    // Of the whole tree, the half that has at least 30,000 files.
+    // Of the whole tree, a half: 30,000 files.
     let half = root.join("0");
     let grep = |input: Value| -> Result<Duration> {
         let mut best = Duration::MAX;

@@ -23,7 +23,7 @@ use std::{
 
 use super::{
     error::SandboxError,
-    sys::{self, Answer, Errno},
+    sys::{self, Answer, Errno, Facts},
 };
 
 /// What stands in for the missing names of one directory.
@@ -85,9 +85,14 @@ impl Covers {
         Ok(())
     }
 
-    /// Whether something is what stands in for a name, perhaps left behind.
-    pub(super) fn is_at(path: &Path) -> bool {
-        c_string(path.as_os_str()).is_ok_and(|path| is_cover(sys::HERE, &path))
+    /// Whether nothing is at a name but what stands in for it, perhaps left behind, or not even that: another command may have
+    /// ended just now.
+    pub(super) fn may_be_at(path: &Path) -> bool {
+        let facts = c_string(path.as_os_str()).and_then(|path| sys::facts_at(sys::HERE, &path));
+        match facts {
+            Ok(facts) => is_kind(&facts),
+            Err(errno) => errno.0 == libc::ENOENT,
+        }
     }
 
     /// Removes them, unless somebody still needs them; whether they are gone. Takes no memory, and may be done twice.
@@ -125,7 +130,11 @@ impl Drop for Covers {
 }
 
 fn is_cover(directory: RawFd, name: &CStr) -> bool {
-    sys::facts_at(directory, name).is_ok_and(|facts| facts.mode & (libc::S_IFMT | libc::S_ISVTX) == KIND)
+    sys::facts_at(directory, name).is_ok_and(|facts| is_kind(&facts))
+}
+
+fn is_kind(facts: &Facts) -> bool {
+    facts.mode & (libc::S_IFMT | libc::S_ISVTX) == KIND
 }
 
 /// A shared lock. Whoever has it alone has it for a moment only.
@@ -164,7 +173,7 @@ mod tests {
         let path = directory.path().join("haft.toml");
         let (first, second) = (over(&path), over(&path));
         drop(first);
-        assert!(Covers::is_at(&path) && fs::read(&path).is_err());
+        assert!(Covers::may_be_at(&path) && fs::symlink_metadata(&path).is_ok() && fs::read(&path).is_err());
         second[0].remove();
         drop(second);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -204,6 +213,16 @@ mod tests {
         fs::write(&path, "x").unwrap();
         drop(covers);
         assert_eq!(fs::read(&path).unwrap(), b"x");
-        assert!(Covers::over([path.clone()], []).is_err() && !Covers::is_at(&path));
+        assert!(Covers::over([path.clone()], []).is_err() && !Covers::may_be_at(&path));
+    }
+
+    #[test]
+    fn a_name_that_somebody_has_just_given_back_is_stood_in_for_like_any_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".agents");
+        // Seen while another command had it, and gone when it is looked at more closely.
+        drop(over(&path));
+        assert!(Covers::may_be_at(&path));
+        assert!(!Covers::may_be_at(directory.path()));
     }
 }

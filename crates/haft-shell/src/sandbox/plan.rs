@@ -271,7 +271,8 @@ impl Places {
     ) -> Result<BTreeSet<PathBuf>, SandboxError> {
         let names = Names::below(root, self.home.as_deref())?;
         let is_hidden = |path: &Path| self.deny_read.iter().any(|denied| path.starts_with(denied));
-        let left_behind = |path: &PathBuf| if Covers::is_at(path) { Closed::Covered } else { Closed::Frozen };
+        let left_behind =
+            |path: &PathBuf| if Covers::may_be_at(path) { Closed::Covered } else { Closed::Frozen };
         closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
         closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
         let missing = names.missing.into_iter().filter(|path| can_be_made(path));

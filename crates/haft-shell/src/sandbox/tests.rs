@@ -329,7 +329,7 @@ fn who_may_reach_hosts_is_put_beside_nobody() {
     needs_namespaces!();
     let scene = Scene::new();
     let (mut command, mut guard) = ready(&scene.confinement(), &Support::here(), "read");
-    let _first = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut first = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     guard.started().unwrap();
     let hosts = Network::Hosts(vec!["docs.rs".into()]);
     let confinement = Confinement { beside: guard.loopback(), network: hosts, ..scene.confinement() };
@@ -341,6 +341,8 @@ fn who_may_reach_hosts_is_put_beside_nobody() {
     let beside = Confinement { beside: guard.loopback(), ..scene.confinement() };
     let shared = run(&beside, &Support::here(), "readlink /proc/self/ns/net", &scene.path("out"));
     assert_ne!(network, String::from_utf8(shared.stdout).unwrap());
+    drop(first.stdin.take());
+    first.wait().unwrap();
 }
 
 #[test]

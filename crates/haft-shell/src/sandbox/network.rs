@@ -5,7 +5,7 @@ use std::{convert::Infallible, str::FromStr};
 /// What a process may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
-    /// Nobody. It has a loopback of its own.
+    /// Nobody. It has a loopback of its own, or shares that of another ([`Confinement::beside`](super::Confinement::beside)).
     #[default]
     Off,
     /// Everybody that we reach.

@@ -89,7 +89,12 @@ impl Room {
         let one = |n: usize| {
             fs::write(&path, format!("version {n}\n").repeat(100)).unwrap();
             let file = fs::File::open(&path).unwrap();
-            let thing = Thing::File { file: &file, len: file.metadata().unwrap().len(), mode: 0o644 };
+            let thing = Thing::File {
+                file: &file,
+                len: file.metadata().unwrap().len(),
+                mode: 0o644,
+                fingerprint: None,
+            };
             let start = Clock::now();
             let mut album = self.images.begin(&self.doer);
             album.add(&path, &thing, &thing).unwrap();

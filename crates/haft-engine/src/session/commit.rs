@@ -9,7 +9,7 @@ use std::{
     collections::HashSet,
     ffi::{OsStr, OsString},
     fs::{File, Metadata},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     ops::Range,
     os::unix::{ffi::OsStringExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
@@ -24,7 +24,7 @@ use rustix::{
 use super::{
     beneath::{make_directory, missing_directories, open},
     beside::beside,
-    images::{Album, Thing},
+    images::{Album, Fingerprint, Listener, Thing},
     ledger::{Entry, Ledger, Record},
 };
 
@@ -48,14 +48,41 @@ impl Fate<'_> {
         matches!(self, Fate::Gone)
     }
 
-    fn write_to(self, file: &mut File) -> io::Result<()> {
+    fn write_to(self, to: &mut Staging) -> io::Result<()> {
         match self {
-            Fate::Holds(content) => file.write_all(content),
-            Fate::Splices(was, pieces) => splice(was, pieces, file),
-            Fate::Was(content, _) => io::copy(&mut content()?, file).map(drop),
+            Fate::Holds(content) => to.write_all(content),
+            Fate::Splices(was, pieces) => splice(was, pieces, to),
+            Fate::Was(content, _) => io::copy(&mut content()?, to).map(drop),
             Fate::Links(_) | Fate::Gone => Ok(()),
         }
     }
+}
+
+/// A new content on its way to the disk, and whoever wants to know it.
+struct Staging {
+    file: File,
+    listener: Option<Box<dyn Listener>>,
+}
+
+impl io::Write for Staging {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        if let Some(listener) = &mut self.listener {
+            listener.hear(&bytes[..written]);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One that is there.
+struct Staged {
+    file: File,
+    written: Metadata,
+    fingerprint: Option<Fingerprint>,
 }
 
 /// What else a change of files needs to know.
@@ -143,6 +170,9 @@ struct Step<'a> {
     written: Option<Metadata>,
 }
 
+/// A file is read in pieces of this size: smaller ones cost a system call each.
+const BUFFER: usize = 64 << 10;
+
 /// What of a mode are permissions.
 pub(super) const MODE_BITS: u32 = 0o7777;
 
@@ -195,6 +225,7 @@ impl<'a> Step<'a> {
 
     /// Puts what is new under a name of our own, and keeps what is old. Both take the disk a while, and neither needs the other.
     fn stage(&mut self, mut album: Option<&mut (dyn Album + '_)>) -> io::Result<()> {
+        let listener = album.as_ref().and_then(|album| album.listener());
         let mut keep = || match &mut album {
             Some(album) => self.keep_image(*album).map_err(|err| unkept(&err)),
             None => Ok(()),
@@ -206,16 +237,16 @@ impl<'a> Step<'a> {
                 None
             }
             Fate::Holds(_) | Fate::Splices(..) | Fate::Was(..) => {
-                let (staged, kept) = beside(|| self.stage_file(), &mut keep);
+                let (staged, kept) = beside(|| self.stage_file(listener), &mut keep);
                 let staged = staged?;
                 kept?;
                 Some(staged)
             }
         };
         match &staged {
-            Some((_, written)) => {
-                self.inode = written.ino();
-                self.written = Some(written.clone());
+            Some(staged) => {
+                self.inode = staged.written.ino();
+                self.written = Some(staged.written.clone());
             }
             None => keep()?,
         }
@@ -229,12 +260,14 @@ impl<'a> Step<'a> {
     }
 
     /// The new content, on the disk.
-    fn stage_file(&self) -> io::Result<(File, Metadata)> {
+    fn stage_file(&self, listener: Option<Box<dyn Listener>>) -> io::Result<Staged> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file gets what the umask leaves; an old one's content is nobody's business until it has its mode.
         let mode = Mode::from_raw_mode(if self.old.is_none() { 0o666 } else { 0o600 });
-        let mut file = File::from(fs::openat(&self.directory, &self.staged, flags, mode)?);
-        self.fate.write_to(&mut file)?;
+        let file = File::from(fs::openat(&self.directory, &self.staged, flags, mode)?);
+        let mut staging = Staging { file, listener };
+        self.fate.write_to(&mut staging)?;
+        let Staging { file, listener } = staging;
         if let Some(old) = self.old {
             // Not ours to give away in general: then the file becomes ours, as it does with most editors.
             let _ = fs::fchown(&file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
@@ -246,15 +279,16 @@ impl<'a> Step<'a> {
         }
         let written = file.metadata()?;
         file.sync_all()?;
-        Ok((file, written))
+        Ok(Staged { file, written, fingerprint: listener.map(|listener| listener.fingerprint()) })
     }
 
     /// What will be there.
-    fn staged_thing<'b>(&'b self, staged: Option<&'b (File, Metadata)>) -> Thing<'b> {
+    fn staged_thing<'b>(&'b self, staged: Option<&'b Staged>) -> Thing<'b> {
         match (self.fate, staged) {
             (Fate::Links(target), _) => Thing::Link(target.to_owned()),
-            (_, Some((file, written))) => {
-                Thing::File { file, len: written.len(), mode: written.mode() & MODE_BITS }
+            (_, Some(Staged { file, written, fingerprint })) => {
+                let mode = written.mode() & MODE_BITS;
+                Thing::File { file, len: written.len(), mode, fingerprint: *fingerprint }
             }
             _ => Thing::Absent,
         }
@@ -272,7 +306,9 @@ impl<'a> Step<'a> {
         let (len, mode) = (u64::try_from(old.st_size).unwrap_or(0), old.st_mode & MODE_BITS);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         match fs::openat(&self.directory, &self.name, flags, Mode::empty()) {
-            Ok(file) => album.keep(&path, &Thing::File { file: &File::from(file), len, mode }),
+            Ok(file) => {
+                album.keep(&path, &Thing::File { file: &File::from(file), len, mode, fingerprint: None })
+            }
             Err(err) => album.keep(&path, &Thing::Closed { len, mode, why: err.to_string() }),
         }
     }
@@ -315,7 +351,7 @@ impl<'a> Step<'a> {
 }
 
 /// Writes old and new pieces. If the old file changes meanwhile, they are pieces of nothing that ever was.
-fn splice(was: &File, pieces: &[Piece<'_>], to: &mut File) -> io::Result<()> {
+fn splice(was: &File, pieces: &[Piece<'_>], to: &mut Staging) -> io::Result<()> {
     let before = Stamp::of(&was.metadata()?);
     for piece in pieces {
         match piece {
@@ -329,15 +365,16 @@ fn splice(was: &File, pieces: &[Piece<'_>], to: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// The kernel copies, where it can: `io::copy` sees to that.
-fn copy(mut from: &File, range: &Range<u64>, to: &mut File) -> io::Result<()> {
+/// The kernel copies, where it can and nobody listens: `io::copy` sees to that.
+fn copy(mut from: &File, range: &Range<u64>, to: &mut Staging) -> io::Result<()> {
     from.seek(SeekFrom::Start(range.start))?;
     let wanted = range.end.saturating_sub(range.start);
-    if io::copy(&mut from.take(wanted), to)? == wanted {
-        Ok(())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    let mut from = from.take(wanted);
+    let copied = match to.listener {
+        None => io::copy(&mut from, &mut to.file)?,
+        Some(_) => io::copy(&mut BufReader::with_capacity(BUFFER, from), to)?,
+    };
+    if copied == wanted { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// Opens the directory of a file, making what is missing of it.

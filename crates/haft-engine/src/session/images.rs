@@ -38,6 +38,11 @@ pub trait Album {
     /// Keeps what is at a place, while its new content is being staged. An error keeps the whole change from being made.
     fn keep(&mut self, path: &Path, before: &Thing<'_>) -> io::Result<()>;
 
+    /// Listens to a content while it is being staged, so that nobody has to read it once more to know it.
+    fn listener(&self) -> Option<Box<dyn Listener>> {
+        None
+    }
+
     /// What will be at the place that was kept last: it is staged, and has not taken the name yet.
     fn expect(&mut self, after: &Thing<'_>) -> io::Result<()>;
 
@@ -55,6 +60,19 @@ pub trait Album {
     /// change hands.
     fn seal(self: Box<Self>) -> io::Result<()>;
 }
+
+/// Hears all of a content, in pieces and in their order.
+pub trait Listener: Send {
+    /// The next piece.
+    fn hear(&mut self, bytes: &[u8]);
+
+    /// That was all.
+    fn fingerprint(self: Box<Self>) -> Fingerprint;
+}
+
+/// What is known of a content: one that is different has another. How it is made is the album's business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 32]);
 
 /// Places that are watched while processes run.
 pub trait Watch: Send {
@@ -88,6 +106,8 @@ pub enum Thing<'a> {
         len: u64,
         /// Its permissions.
         mode: u32,
+        /// What a listener of the album made of it, if one has heard it.
+        fingerprint: Option<Fingerprint>,
     },
     /// A regular file that cannot be read, and why.
     Closed {

@@ -26,10 +26,11 @@ mod failures; //  mistakes that a model repeats
 mod journal; //   what lasts of a call
 mod known; //     which calls came before
 
+pub use beside::beside;
 pub use deeds::Deed;
 pub(crate) use failures::Failures;
 pub(crate) use host::CallHost;
-pub use images::{Album, Doer, Images, Thing, Watch};
+pub use images::{Album, Doer, Fingerprint, Images, Listener, Thing, Watch};
 pub use journal::{
     CallKey, CallState, Digest, Ending, Evidence, Finished, Found, Journal, Note, Noted, PastCall, Start,
     Starting, Word,

@@ -5,6 +5,7 @@
 //! name is there only when all of it is, and the plain one until the packed one is: who looks for both looks in that order.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, DirBuilder, File, FileTimes, Metadata},
     io::{self, Read, Write},
     os::unix::fs::DirBuilderExt,
@@ -63,7 +64,7 @@ impl FileBlobs {
         if lasting {
             staged.as_file().sync_data()?;
         }
-        persist(staged, &path, lasting)?;
+        persist(staged, &path)?;
         Ok(blob)
     }
 
@@ -103,7 +104,7 @@ impl FileBlobs {
         if !self.renew(&[plain, compressed], lasting)? {
             let path = [plain, compressed][encoding];
             self.made(path.parent().unwrap_or(&self.root))?;
-            persist(staged, path, lasting)?;
+            persist(staged, path)?;
         }
         Ok(blob)
     }
@@ -172,17 +173,14 @@ fn pack_file(path: &Path, metadata: &Metadata) -> io::Result<Option<(u64, PathBu
     let modified = fs::metadata(path)?.modified()?;
     staged.as_file().set_times(FileTimes::new().set_modified(modified))?;
     staged.as_file().sync_all()?;
-    persist(staged, &place, true)?;
+    persist(staged, &place)?;
+    File::open(directory)?.sync_all()?;
     fs::remove_file(path)?;
     Ok(Some((packed.len() as u64, place)))
 }
 
-fn persist(staged: NamedTempFile, path: &Path, lasting: bool) -> io::Result<()> {
-    staged.persist(path).map_err(|err| err.error)?;
-    match path.parent().filter(|_| lasting) {
-        Some(directory) => File::open(directory)?.sync_all(),
-        None => Ok(()),
-    }
+fn persist(staged: NamedTempFile, path: &Path) -> io::Result<()> {
+    staged.persist(path).map(drop).map_err(|err| err.error)
 }
 
 impl Blobs for FileBlobs {
@@ -192,6 +190,13 @@ impl Blobs for FileBlobs {
             len @ ..=SMALL => self.put_small(file, len, lasting),
             _ => self.put_large(file, lasting),
         }
+    }
+
+    fn settle(&self, kept: &[Hash]) -> io::Result<()> {
+        let paths = kept.iter().flat_map(|hash| self.paths(hash));
+        let directories: BTreeSet<PathBuf> =
+            paths.filter_map(|path| Some(path.parent()?.to_owned())).collect();
+        directories.iter().try_for_each(|directory| File::open(directory)?.sync_all())
     }
 
     fn get(&self, hash: &Hash) -> io::Result<Option<Box<dyn Read + Send>>> {

@@ -25,6 +25,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use haft_engine::session::{Fingerprint, Listener};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A file is read in pieces of this size: smaller ones cost a system call each, larger ones memory that nobody has used yet.
@@ -34,8 +35,13 @@ const BUFFER: usize = 64 << 10;
 pub trait Blobs: Send + Sync {
     /// Keeps what a file holds, from its beginning to its end. Nothing is written if it is there already.
     ///
-    /// `lasting`: whether it must outlast the machine's power when this returns. It outlasts the process in any case.
+    /// `lasting`: whether it must outlast the machine's power, its bytes when this returns, its name when it is settled. It
+    /// outlasts the process in any case.
     fn put(&self, file: &File, lasting: bool) -> io::Result<Blob>;
+
+    /// From now on these are found also after an end of power. Apart from putting them, because it takes the disk a while in
+    /// which something else can be done.
+    fn settle(&self, kept: &[Hash]) -> io::Result<()>;
 
     /// Opens what was kept; `None` if it is not there. What is read is what was kept, or the reading fails.
     fn get(&self, hash: &Hash) -> io::Result<Option<Box<dyn Read + Send>>>;
@@ -161,10 +167,20 @@ impl Hasher {
     }
 }
 
-impl io::Write for Hasher {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Listener for Hasher {
+    fn hear(&mut self, bytes: &[u8]) {
         self.hash.update(bytes);
         self.len += bytes.len() as u64;
+    }
+
+    fn fingerprint(self: Box<Self>) -> Fingerprint {
+        Fingerprint(self.finish().hash.0)
+    }
+}
+
+impl io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.hear(bytes);
         Ok(bytes.len())
     }
 

@@ -63,6 +63,10 @@ impl Blobs for ObjectBlobs {
         Err(io::Error::new(io::ErrorKind::NotFound, "what was just kept is gone"))
     }
 
+    fn settle(&self, kept: &[Hash]) -> io::Result<()> {
+        self.near.settle(kept)
+    }
+
     fn get(&self, hash: &Hash) -> io::Result<Option<Box<dyn Read + Send>>> {
         if let Some(found) = self.near.get(hash)? {
             return Ok(Some(found));

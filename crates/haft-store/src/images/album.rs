@@ -3,14 +3,17 @@
 
 use std::{fs::File, io, path::Path};
 
-use haft_engine::session::{Album, Doer, Thing};
+use haft_engine::session::{Album, Doer, Fingerprint, Listener, Thing, beside};
 use haft_tool::Stamp;
 
 use super::{
     Shared,
     image::{Changed, Image, Was, without_content},
 };
-use crate::{blobs::Hash, book::Durability};
+use crate::{
+    blobs::{Blob, Hash, Hasher},
+    book::Durability,
+};
 
 /// Whether what is there is what somebody expects.
 pub(super) type Check<'a> = dyn Fn(&Path, &Was) -> io::Result<()> + 'a;
@@ -35,12 +38,18 @@ impl<'a> Keeping<'a> {
     fn before(&self, thing: &Thing<'_>) -> io::Result<Was> {
         match (thing, without_content(thing)) {
             (_, Some(was)) => Ok(was),
-            (Thing::File { file, len, mode }, None) if *len <= self.shared.options.max_file => {
+            (Thing::File { file, len, mode, .. }, None) if *len <= self.shared.options.max_file => {
                 let blob = self.shared.blobs.put(file, true)?;
                 Ok(Was::File { hash: blob.hash, len: blob.len, mode: *mode })
             }
             (thing, None) => large(thing),
         }
+    }
+
+    /// What was put for it.
+    fn kept(&self) -> Vec<Hash> {
+        let before = self.changed.images.iter().map(|image| &image.before);
+        before.filter_map(|was| if let Was::File { hash, .. } = was { Some(*hash) } else { None }).collect()
     }
 
     /// Those who watch must not take it for somebody else's work.
@@ -53,7 +62,7 @@ impl<'a> Keeping<'a> {
 
     fn unkept(&self, thing: &Thing<'_>, why: String) -> Was {
         match thing {
-            Thing::File { file, len, mode } => {
+            Thing::File { file, len, mode, .. } => {
                 Was::Unkept { len: *len, mode: *mode, modified_ns: modified(file).unwrap_or(0), why }
             }
             thing => without_content(thing).unwrap_or(Was::Absent),
@@ -65,8 +74,11 @@ fn will_be(shared: &Shared, thing: &Thing<'_>) -> io::Result<Was> {
     match (thing, without_content(thing)) {
         (_, Some(was)) => Ok(was),
         // Its content is not needed: whoever takes it back keeps it then.
-        (Thing::File { file, len, mode }, None) if *len <= shared.options.max_file => {
-            let blob = Hash::of_file(file)?;
+        (Thing::File { file, len, mode, fingerprint }, None) if *len <= shared.options.max_file => {
+            let blob = match fingerprint {
+                Some(Fingerprint(hash)) => Blob { hash: Hash(*hash), len: *len },
+                None => Hash::of_file(file)?,
+            };
             Ok(Was::File { hash: blob.hash, len: blob.len, mode: *mode })
         }
         (thing, None) => large(thing),
@@ -74,7 +86,7 @@ fn will_be(shared: &Shared, thing: &Thing<'_>) -> io::Result<Was> {
 }
 
 fn large(thing: &Thing<'_>) -> io::Result<Was> {
-    let Thing::File { file, len, mode } = thing else { return Ok(Was::Absent) };
+    let Thing::File { file, len, mode, .. } = thing else { return Ok(Was::Absent) };
     let why = "it is larger than `undo.max_file_mb`".to_owned();
     Ok(Was::Unkept { len: *len, mode: *mode, modified_ns: modified(file)?, why })
 }
@@ -100,6 +112,10 @@ impl Album for Keeping<'_> {
         Ok(())
     }
 
+    fn listener(&self) -> Option<Box<dyn Listener>> {
+        Some(Box::<Hasher>::default())
+    }
+
     fn expect(&mut self, after: &Thing<'_>) -> io::Result<()> {
         if let Some(image) = self.changed.images.last_mut() {
             image.after = will_be(self.shared, after)?;
@@ -121,7 +137,14 @@ impl Album for Keeping<'_> {
         if self.changed.images.is_empty() && self.changed.settled.is_empty() {
             return Ok(());
         }
-        if let Err(err) = self.shared.record(self.doer, &self.changed, Durability::Power) {
+        let record = || self.shared.record(self.doer, &self.changed, Durability::Power);
+        // The disk takes both at once: a change that was written down, and cut off before its image can be found, was not made.
+        let (settled, recorded) = match self.kept() {
+            kept if kept.is_empty() => (Ok(()), record()),
+            kept => beside(|| self.shared.blobs.settle(&kept), record),
+        };
+        settled.or_else(|err| self.shared.failed(self.doer, err).map(drop))?;
+        if let Err(err) = recorded {
             self.shared.unrecorded(self.doer, err)?;
         }
         self.remember(&self.changed.images);

@@ -25,9 +25,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// a few trees.
 const CACHE: i64 = -256;
 
-/// So many pages are written beside the file before they go into it. Whoever opens it next reads them all before anything
-/// else, and most who do have one call to make.
-const LATELY: i64 = 200;
+/// So many pages are written beside the file before they go into it, as soon as nobody waits for something to be written.
+/// Whoever opens it next reads them all before anything else, and most who do have one call to make.
+pub(super) const LATELY: i64 = 200;
+
+/// So many at most: who waits then waits for that, too.
+const LATEST: i64 = 4 * LATELY;
 
 /// Opens the file for writing, and makes it if it is not there. A damaged one is put aside: `tell` says so.
 pub(super) fn open_to_write(path: &Path, tell: &dyn Fn(&str)) -> Result<Connection, BookError> {
@@ -61,7 +64,7 @@ fn open(path: &Path) -> Result<Connection, BookError> {
     db.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
     db.pragma_update(None, "synchronous", "NORMAL").map_err(fail)?;
     db.pragma_update(None, "cache_size", CACHE).map_err(fail)?;
-    db.pragma_update(None, "wal_autocheckpoint", LATELY).map_err(fail)?;
+    db.pragma_update(None, "wal_autocheckpoint", LATEST).map_err(fail)?;
     if found < VERSION {
         migrate(&mut db).map_err(fail)?;
     }

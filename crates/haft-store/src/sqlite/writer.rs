@@ -19,7 +19,7 @@ use super::{
     owner::{Owner, Owners},
     prune,
     queue::{GATHER, Queue},
-    schema::{open_to_write, put_aside, wrong},
+    schema::{LATELY, open_to_write, put_aside, wrong},
     write::Pen,
 };
 use crate::{
@@ -181,6 +181,7 @@ impl<'a> Writer<'a> {
             self.write(jobs);
             prunes.into_iter().for_each(|job| self.prune(job));
             self.maintain();
+            self.move_in();
         }
         // The trouble may be over by now.
         self.write(Vec::new());
@@ -282,6 +283,13 @@ impl<'a> Writer<'a> {
         let is_done = prune::daily(&mut hand.db, &hand.owners, retention.now(), &go_on).unwrap_or(true);
         self.next_look = is_done.then(|| Instant::now() + retention.every);
     }
+
+    /// What was written beside the file goes into it, when nothing else is to be done. What went wrong is tried again.
+    fn move_in(&self) {
+        if let Some(hand) = self.hand.as_ref().filter(|_| self.shared.queue.is_empty()) {
+            let _ = hand.move_in();
+        }
+    }
 }
 
 impl Hand {
@@ -313,6 +321,17 @@ impl Hand {
         let done = jobs.iter().map(|job| one(&pen, job)).collect::<rusqlite::Result<Vec<Done>>>()?;
         writing.commit()?;
         Ok(done)
+    }
+
+    fn move_in(&self) -> rusqlite::Result<()> {
+        let (beside, moved): (i64, i64) = self
+            .db
+            .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+            .query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
+        if beside - moved >= LATELY {
+            self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        }
+        Ok(())
     }
 }
 

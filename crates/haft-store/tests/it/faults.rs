@@ -148,6 +148,31 @@ async fn a_process_that_lives_for_days_forgets_each_day_though_nothing_happens()
     until("SELECT count(*) FROM calls", 1).await;
 }
 
+#[tokio::test]
+async fn what_is_written_beside_the_file_goes_into_it_before_it_is_much() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let (book, _) = telling(&path);
+    let mut most = 0;
+    for n in 0..600 {
+        book.claim(claim(&key("s", &n.to_string()))).await.unwrap();
+        most = most.max(fs::metadata(path.with_extension("db-wal")).unwrap().len());
+    }
+    // Who makes one call after the other lets it grow, but not without end.
+    assert!(most < 1200 * 4120, "{most}");
+    // Who is done for now finds it moved: what comes next begins at the front again.
+    let log = || fs::read(path.with_extension("db-wal")).unwrap()[16..24].to_owned();
+    let before = log();
+    for n in 0..40 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        book.claim(claim(&key("t", &n.to_string()))).await.unwrap();
+        if log() != before {
+            return;
+        }
+    }
+    panic!("the log goes on without end");
+}
+
 /// Waits until nobody has it open: the last to leave takes the log away.
 fn closed(path: &Path) {
     let log = path.with_extension("db-wal");

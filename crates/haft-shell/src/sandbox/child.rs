@@ -57,6 +57,8 @@ fn outer(plan: &Plan, mounts: &Mounts) -> Answer {
 ///
 /// If init fails, it says so to the caller itself, who is still waiting for that; here it has just ended.
 extern "C" fn watch(plan: &Plan, init: i32) -> ! {
+    // Whoever started this may have it killed with the caller; but then somebody has to tidy up, and the lifeline tells.
+    let _ = sys::prctl(libc::PR_SET_PDEATHSIG, 0);
     if plan.has_own_network {
         plan.report.network(make_network(plan));
     }

@@ -14,6 +14,7 @@ use crate::{
     exit::usage,
     model::{self, Choice, ModelArgs},
     sampling::Sampling,
+    seat,
     setup::{self, Setup},
     transcript::{self, BookTranscript},
 };
@@ -48,8 +49,11 @@ impl Which {
         Ok(which)
     }
 
-    /// What was said before.
+    /// What was said before. It is this process that goes on with it from now on, and no other.
     pub(crate) async fn past(self, setup: &Setup) -> anyhow::Result<Past> {
+        if let Some(id) = setup.store().and(setup.options.session.as_deref()) {
+            seat::take(id)?;
+        }
         if self == Which::New {
             return Ok(Past::default());
         }

@@ -27,6 +27,7 @@ mod model; //     which model is asked, and how
 mod sampling; //  the same model, for servers that may ask it
 mod transcript; // what was said in a session, kept
 mod conversation; // one with a model: new, or going on
+mod seat; //      which process has it
 mod ask; //       the person at the terminal: what is shown, what an answer is
 mod choose; //    what the model would have that person decide
 mod form; //      what a server wants to know of that person

@@ -3,7 +3,7 @@
 //! A line is an event of the session. It is queued before any call that starts after it, and what is queued earlier is
 //! written earlier; a book that other machines use, which takes claims by another way, is waited for.
 
-use std::{io, sync::Arc};
+use std::{collections::VecDeque, io, sync::Arc};
 
 use haft_agent::{Line, Past, Transcript};
 use haft_model::{Assistant, Message};
@@ -61,7 +61,36 @@ pub(crate) async fn recall(store: &Store, session: &SessionId) -> anyhow::Result
         read(&line.body, &mut past)
             .ok_or_else(|| usage(format!("what was said in the session {session} cannot be read")))?;
     }
+    past.messages = mended(past.messages);
     Ok(Some(past))
+}
+
+/// A conversation that APIs take, whoever wrote into it at the same time: each answer with calls is followed by their results.
+/// Of one that has none, although something was said after it, nobody knows what came; it is left out.
+fn mended(messages: Vec<Message>) -> Vec<Message> {
+    let mut left: VecDeque<Message> = messages.into();
+    let mut mended = Vec::with_capacity(left.len());
+    while let Some(message) = left.pop_front() {
+        match &message {
+            Message::Assistant(said) if said.calls().next().is_some() => {
+                match left.iter().position(|later| answers(later, said)) {
+                    Some(at) => mended.extend([Some(message), left.remove(at)].into_iter().flatten()),
+                    None if left.is_empty() => mended.push(message),
+                    None => {}
+                }
+            }
+            // Results of nothing that was asked for.
+            Message::Results(_) => {}
+            _ => mended.push(message),
+        }
+    }
+    mended
+}
+
+/// Whether these are the results of those calls.
+fn answers(later: &Message, said: &Assistant) -> bool {
+    let Message::Results(results) = later else { return false };
+    results.iter().map(|result| &result.call).eq(said.calls().map(|call| &call.id))
 }
 
 fn written(line: Line<'_>) -> Value {
@@ -168,6 +197,37 @@ mod tests {
         let rest = [user, results];
         read(&written(Line::Rewritten(&rest)), &mut past).unwrap();
         assert_eq!(past.messages, rest);
+    }
+
+    fn asks(id: &str) -> Message {
+        let call = Call::new(id, "Read", json!({}));
+        Message::Assistant(Assistant { parts: vec![Part::new(Said::Call(call))] })
+    }
+
+    fn tells(id: &str) -> Message {
+        Message::Results(vec![ToolResult {
+            call: id.into(),
+            tool: "Read".to_owned(),
+            blocks: Vec::new(),
+            fault: None,
+            data: None,
+            observation: None,
+            actions: Vec::new(),
+            messages: Vec::new(),
+            view: None,
+            meta: Meta::default(),
+        }])
+    }
+
+    #[test]
+    fn what_two_wrote_at_once_is_read_as_a_conversation() {
+        let two = vec![Message::user("A"), Message::user("B"), asks("1"), asks("2"), tells("1"), tells("2")];
+        let one = vec![Message::user("A"), Message::user("B"), asks("1"), tells("1"), asks("2"), tells("2")];
+        assert_eq!(mended(two), one);
+        assert_eq!(mended(one.clone()), one);
+        // Of the last one it is found out what came of it; of others it is not, and results belong to calls.
+        let open = vec![asks("1"), Message::user("A"), tells("3"), asks("2")];
+        assert_eq!(mended(open), [Message::user("A"), asks("2")]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Running calls, watched, until they end or Ctrl-C.
 //!
-//! The first Ctrl-C stops the turn: every call still gets a result. The second leaves at once.
+//! The first Ctrl-C stops the turn: every call still gets a result. The second leaves at once. Whoever ends haft otherwise (`kill`,
+//! a terminal that is closed) has said the same.
 
-use std::time::Duration;
+use std::{fs, future::poll_fn, task::Poll, time::Duration};
 
 use anyhow::Context;
 use haft_engine::{
@@ -55,7 +56,7 @@ pub(crate) async fn run(
     calls: Calls,
     mut on_event: impl FnMut(&Event) -> anyhow::Result<()>,
 ) -> anyhow::Result<Watched> {
-    let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
+    let mut signals = Signals::listen()?;
     let greeting = unless_pressed(&mut signals, hooks::start(session, talk)).await;
     let mut turn = session.live_turn();
     let mut coming = begin(&mut turn, calls);
@@ -63,7 +64,7 @@ pub(crate) async fn run(
     loop {
         tokio::select! {
             biased;
-            () = pressed(&mut signals) => {
+            () = signals.come() => {
                 if interrupted {
                     exit::now(Exit::Interrupted);
                 }
@@ -109,19 +110,44 @@ async fn next(coming: &mut Option<Receiver<anyhow::Result<Call>>>) -> Option<any
 }
 
 /// What is no call cannot be stopped gently: Ctrl-C leaves at once.
-pub(crate) async fn unless_pressed<T>(signals: &mut Signal, work: impl Future<Output = T>) -> T {
+pub(crate) async fn unless_pressed<T>(signals: &mut Signals, work: impl Future<Output = T>) -> T {
     tokio::select! {
         biased;
-        () = pressed(signals) => exit::now(Exit::Interrupted),
+        () = signals.come() => exit::now(Exit::Interrupted),
         done = work => done,
     }
 }
 
-pub(crate) async fn pressed(signals: &mut Signal) {
-    // `None` would mean that no signal can come any more.
-    if signals.recv().await.is_none() {
-        std::future::pending().await
+/// The signals by which people and systems say that it is enough.
+pub(crate) struct Signals(Vec<Signal>);
+
+impl Signals {
+    /// Listens from now on. What is ignored, as `nohup` has it, stays ignored; but for Ctrl-C, which is also ignored behind `&`.
+    pub(crate) fn listen() -> anyhow::Result<Signals> {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let others = [SignalKind::terminate(), SignalKind::hangup()];
+        let others = others.into_iter().filter(|kind| !is_ignored(&status, kind.as_raw_value()));
+        let listened: std::io::Result<Vec<Signal>> =
+            [SignalKind::interrupt()].into_iter().chain(others).map(signal).collect();
+        Ok(Signals(listened.context("Ctrl-C cannot be listened to")?))
     }
+
+    /// Waits for the next one.
+    pub(crate) async fn come(&mut self) {
+        poll_fn(|cx| {
+            // `None` would mean that none can come any more.
+            let has_come = |signal: &mut Signal| matches!(signal.poll_recv(cx), Poll::Ready(Some(())));
+            if self.0.iter_mut().any(has_come) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await
+    }
+}
+
+/// Whether the system says of this process that it ignores a signal.
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// Tells on stderr what happens, for those who asked for more.
@@ -173,5 +199,17 @@ impl Teller {
                 )
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read_from_what_the_system_says() {
+        let status = "Name:\thaft\nSigIgn:\t0000000000000003\nSigCgt:\t00000000ffffffff\n";
+        assert!(is_ignored(status, 1) && is_ignored(status, 2) && !is_ignored(status, 15));
+        assert!(!is_ignored("", 1));
     }
 }

@@ -239,6 +239,53 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_done() {
 }
 
 #[test]
+fn who_ends_haft_has_the_turn_stopped_and_what_a_command_had_hidden_is_seen_again() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::KILL] {
+        let place = place();
+        let before = fs::read_dir(place.path("project")).unwrap().count();
+        let model =
+            Model::new([Turn::new().call("Bash", json!({ "command": "touch began; sleep 86424.5" }))]);
+        let child = model.spawn(&place, &["Wait", "--allow", "Bash", "--output", "json"]);
+        wait_until("the command", || place.path("project/began").exists());
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ran = Ran::of(&child.wait_with_output().unwrap());
+        if signal != Signal::KILL {
+            assert_eq!(ran.code, 130, "{ran:?}");
+            assert!(ran.out.contains(r#""end":"interrupted""#), "{ran:?}");
+        }
+        // What stood in the place of files that must not be made is gone, also where nobody was left to take it away.
+        let left = || fs::read_dir(place.path("project")).unwrap().count();
+        wait_until("tidying", || left() == before + 1);
+    }
+}
+
+#[test]
+fn a_conversation_belongs_to_one_process_at_a_time() {
+    let place = place();
+    let model = Model::new([
+        Turn::new().call("Bash", json!({ "command": "touch began; sleep 86425.5" })),
+        Turn::new().text("Fine."),
+    ]);
+    let child = model.spawn(&place, &["Wait", "--session", "one", "--allow", "Bash"]);
+    wait_until("the command", || place.path("project/began").exists());
+    let who = format!("the session one is in use by process {}", child.id());
+    model.run(&place, &["--resume", "one", "And?"]).expect(2, &who);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait_with_output().unwrap();
+    assert_eq!(model.run(&place, &["--resume", "one", "And?", "-q"]).expect(0, "").out, "Fine.\n");
+}
+
+#[test]
+fn what_is_not_finished_when_the_model_is_done_is_said() {
+    let server = json!({ "command": "sleep 86426.5", "background": true, "description": "a server" });
+    let model = Model::new([Turn::new().call("Bash", server), Turn::new().text("It runs.")]);
+    let ran =
+        model.run(&place(), &["Serve", "--allow", "Bash", "--json"]).expect(0, "still ran, and is stopped");
+    let said: Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(said["unfinished"][0].as_str().unwrap().starts_with("task-1 ("), "{said}");
+}
+
+#[test]
 fn a_run_that_was_killed_goes_on_and_does_nothing_twice() {
     let place = place();
     let mut asked = 0;

@@ -1,6 +1,6 @@
 //! `haft run`: a model does a task with the tools.
 //!
-//! stdout is the answer, stderr what goes on. The first Ctrl-C stops the turn, the second leaves.
+//! stdout is the answer, stderr what goes on. The first Ctrl-C (or SIGTERM, SIGHUP) stops the turn, the second leaves.
 
 mod tell; // what is said meanwhile, for people and for programs
 
@@ -9,9 +9,8 @@ use std::io::Read;
 use anyhow::Context;
 use clap::ValueEnum;
 use haft_agent::{End, Outcome};
-use haft_engine::turn::Interrupt;
-use haft_tool::SessionId;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use haft_engine::{Session, turn::Interrupt};
+use haft_tool::{SessionId, TaskState};
 
 use crate::{
     cli::Options,
@@ -20,7 +19,7 @@ use crate::{
     hooks,
     model::{Choice, ModelArgs},
     setup::Setup,
-    watch::{self, pressed, unless_pressed},
+    watch::{self, Signals, unless_pressed},
 };
 use tell::Teller;
 
@@ -107,7 +106,7 @@ async fn work(
     choice: &Choice,
     (task, output, which): (Option<String>, Output, Which),
 ) -> anyhow::Result<Exit> {
-    let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
+    let mut signals = Signals::listen()?;
     let past = unless_pressed(&mut signals, which.past(setup)).await?;
     let is_resumed = !past.messages.is_empty();
     let (mut agent, _) = which.agent(setup, choice, past, |options| {
@@ -136,6 +135,7 @@ async fn work(
         watched(run, &interrupt, &mut signals).await
     };
     unless_pressed(&mut signals, hooks::end(&session, setup.talk)).await;
+    teller.leaves(unfinished(&session));
     session.end().await;
     teller.settle().await;
     setup.settle().await;
@@ -145,12 +145,16 @@ async fn work(
 }
 
 /// Waits for a run. Ctrl-C stops it; a second one leaves.
-async fn watched(run: impl Future<Output = Outcome>, interrupt: &Interrupt, signals: &mut Signal) -> Outcome {
+async fn watched(
+    run: impl Future<Output = Outcome>,
+    interrupt: &Interrupt,
+    signals: &mut Signals,
+) -> Outcome {
     tokio::pin!(run);
     loop {
         tokio::select! {
             biased;
-            () = pressed(signals) => {
+            () = signals.come() => {
                 if interrupt.is_triggered() {
                     exit::now(Exit::Interrupted);
                 }
@@ -159,6 +163,19 @@ async fn watched(run: impl Future<Output = Outcome>, interrupt: &Interrupt, sign
             outcome = &mut run => return outcome,
         }
     }
+}
+
+/// What goes on or is set aside when the model has had its last word: nobody else would say so.
+fn unfinished(session: &Session) -> Vec<String> {
+    let tasks = session.tasks().into_iter().filter(|task| task.state == TaskState::Running);
+    let tasks = tasks.map(|task| format!("{} ({}) still ran, and is stopped", task.id, task.description));
+    let worktree = session.worktree().map(|tree| {
+        format!(
+            "what was done since is in the worktree {}, on the branch {}, and not in {}",
+            tree.path, tree.branch, tree.left_workspace
+        )
+    });
+    tasks.chain(worktree).collect()
 }
 
 fn code(end: &End) -> Exit {

@@ -34,6 +34,8 @@ pub(super) struct Teller<'a> {
     /// What the model says beside its calls, as far as its line is not complete.
     text: String,
     keeper: Keeper,
+    /// What the run leaves undone.
+    unfinished: Vec<String>,
 }
 
 impl<'a> Teller<'a> {
@@ -46,6 +48,7 @@ impl<'a> Teller<'a> {
             lines: HashMap::new(),
             text: String::new(),
             keeper: Keeper::new(setup, session),
+            unfinished: Vec::new(),
         }
     }
 
@@ -114,6 +117,11 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// The run ends, and this is not done.
+    pub(super) fn leaves(&mut self, unfinished: Vec<String>) {
+        self.unfinished = unfinished;
+    }
+
     /// Waits for what is being kept.
     pub(super) async fn settle(&mut self) {
         self.keeper.settle().await;
@@ -122,6 +130,7 @@ impl<'a> Teller<'a> {
     /// The answer.
     pub(super) fn end(&mut self, outcome: &Outcome, choice: &Choice, price: Price) -> anyhow::Result<()> {
         let mut result = result(outcome, self.session, choice);
+        result["unfinished"] = json!(self.unfinished);
         if let Some(cost) = price.of(choice.spent.usage()) {
             result["cost"] = cost.into();
         }
@@ -135,6 +144,7 @@ impl<'a> Teller<'a> {
             }
         }
         self.out.flush()?;
+        self.unfinished.iter().for_each(|words| complain(words));
         if let Some(words) = reason(&outcome.end, self.session.id(), choice) {
             complain(&words);
         }

@@ -43,8 +43,10 @@ The chores of haft.
   cargo xtask far [--size PROCESSESxCALLS]               many processes make the same calls, on a server and on a file, 10x200
   cargo xtask soak [--release] [--seconds N]             kills MCP servers behind haft while they are called, 10 minutes
   cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, sandbox, gateway, harness, all
-                                                         (harness --only=SCENE: start, edits, sleepers, …)
-  cargo xtask kit [--peers]                              installs the MCP suite, servers and clients to be tried with
+                                                         (harness --only=SCENE: start, edits, sleepers, …; harness --peers:
+                                                         in turns with the agents of others that `kit --peers` has)
+  cargo xtask kit [--peers]                              installs the MCP suite, servers and clients to be tried with;
+                                                         --peers: also what is compared with
   cargo xtask conformance [NAME…]                        runs the official MCP suite: fixture, door, gateway, client
   cargo xtask search [--dir DIR] [--check]               how well and how quickly tools are found, ../shared/corpora/toolsearch
   cargo xtask interop [WORD…]                            tries haft with others' MCP servers and clients

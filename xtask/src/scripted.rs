@@ -1,7 +1,7 @@
 //! A model behind HTTP that follows a script, for chores that start haft as a person does.
 //!
 //! Threads and blocking sockets: what is measured by it is when a request is there and when its answer has left, and
-//! nothing else should run in between. It speaks one API; the others are `haft-testkit`'s, which is for tests.
+//! nothing else should run in between. `haft-testkit` has another one, for tests.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -38,15 +38,25 @@ pub(crate) struct ScriptedModel {
 }
 
 struct State {
+    dialect: Dialect,
     script: Mutex<Script>,
     asked: Mutex<Vec<Asked>>,
 }
 
 impl ScriptedModel {
     pub(crate) fn start(script: impl FnMut(usize, &str) -> Turn + Send + 'static) -> Result<ScriptedModel> {
+        ScriptedModel::speaking(Dialect::Anthropic, script)
+    }
+
+    /// The same in another API.
+    pub(crate) fn speaking(
+        dialect: Dialect,
+        script: impl FnMut(usize, &str) -> Turn + Send + 'static,
+    ) -> Result<ScriptedModel> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State { script: Mutex::new(Box::new(script)), asked: Mutex::default() });
+        let state =
+            Arc::new(State { dialect, script: Mutex::new(Box::new(script)), asked: Mutex::default() });
         let shared = state.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -60,8 +70,13 @@ impl ScriptedModel {
 
     /// The options by which haft asks it.
     pub(crate) fn options(&self) -> [String; 4] {
-        let url = format!("http://{}", self.address);
-        ["--base-url".to_owned(), url, "--dialect".to_owned(), Dialect::Anthropic.name().to_owned()]
+        let dialect = self.state.dialect.name().to_owned();
+        ["--base-url".to_owned(), self.url(), "--dialect".to_owned(), dialect]
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// All that was asked since the last time somebody wanted to know.
@@ -84,7 +99,7 @@ fn converse(stream: TcpStream, state: &State) -> std::io::Result<()> {
         let number = lock(&state.asked).len();
         let turn = (lock(&state.script))(number, &body);
         lock(&state.asked).push(Asked { at, answered: None, body });
-        answer(&mut writer, &turn)?;
+        answer(&mut writer, &turn, state.dialect)?;
         if let Some(asked) = lock(&state.asked).get_mut(number) {
             asked.answered = Some(Instant::now());
         }
@@ -115,12 +130,12 @@ fn request(reader: &mut impl BufRead, body: &mut Vec<u8>) -> std::io::Result<Opt
     Ok(Some(Instant::now()))
 }
 
-fn answer(writer: &mut TcpStream, turn: &Turn) -> std::io::Result<()> {
+fn answer(writer: &mut TcpStream, turn: &Turn, dialect: Dialect) -> std::io::Result<()> {
     let mut pieces = format!(
         "HTTP/1.1 {} X\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
         turn.status()
     );
-    for step in turn.wire(Dialect::Anthropic) {
+    for step in turn.wire(dialect) {
         match step {
             Wire::Send(text) => pieces.push_str(&format!("{:x}\r\n{text}\r\n", text.len())),
             Wire::Pause(time) => {

@@ -91,7 +91,7 @@ fn compare(subject: Subject, options: &Options) -> Result<bool> {
         Subject::Edit => edit::rows(&haft, &place)?,
         Subject::Sandbox => sandbox::rows(&haft, &place)?,
         Subject::Gateway => gateway::rows(&haft, &place)?,
-        Subject::Harness => harness::rows(&haft, &place, options.only.as_deref())?,
+        Subject::Harness => harness::rows(&haft, &place, options)?,
         Subject::Journal => journal::rows(&haft, &place)?,
         Subject::Undo => undo::rows()?,
         Subject::Engine => Vec::new(),
@@ -108,15 +108,19 @@ struct Options {
     install: bool,
     /// The one scene of the harness that is wanted.
     only: Option<String>,
+    /// Whether the harness is compared with other agents.
+    peers: bool,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { subjects: Vec::new(), strict: false, install: false, only: None };
+        let mut options =
+            Options { subjects: Vec::new(), strict: false, install: false, only: None, peers: false };
         for word in words {
             match (*word, ALL.iter().find(|(name, _)| name == word)) {
                 ("--check", _) => options.strict = true,
                 ("--install", _) => options.install = true,
+                ("--peers", _) => options.peers = true,
                 (word, _) if word.starts_with("--only=") => {
                     options.only = Some(word["--only=".len()..].to_owned())
                 }

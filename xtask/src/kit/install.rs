@@ -6,15 +6,19 @@ use anyhow::{Context, Result};
 
 use super::{
     Kit, has_npm, has_python,
-    packages::{BUILT, NPM, PEERS, PYTHON, PYTHON_V1, Venv},
+    packages::{AGENTS, BUILT, Built, NPM, PEERS, PYTHON, PYTHON_V1, Venv},
 };
 use crate::repository::{cargo, succeeds, tools};
+
+/// A name and a version.
+type Package = (&'static str, &'static str);
 
 impl Kit {
     /// Fetches what is not there, and names what could not be had.
     pub(super) fn install(&self, with_peers: bool) -> Result<Vec<String>> {
         fs::create_dir_all(self.npm()).with_context(|| format!("{} cannot be made", self.npm().display()))?;
-        self.install_npm()?;
+        let npm: Vec<Package> = NPM.into_iter().chain(AGENTS.into_iter().filter(|_| with_peers)).collect();
+        self.install_npm(&npm)?;
         let venvs: &[&Venv] =
             if with_peers { &[&PYTHON, &PYTHON_V1, &PEERS] } else { &[&PYTHON, &PYTHON_V1] };
         for venv in venvs {
@@ -23,17 +27,17 @@ impl Kit {
         if with_peers {
             self.build_peers()?;
         }
-        let mut missing = self.missing(venvs);
+        let mut missing = self.missing(&npm, venvs);
         if with_peers {
-            let absent = BUILT.iter().filter(|(name, _)| self.built(name).is_err());
-            missing.extend(absent.map(|(name, version)| format!("{name} {version} (cargo)")));
+            let absent = BUILT.iter().filter(|built| self.built(built.program).is_err());
+            missing.extend(absent.map(|built| format!("{} {} (cargo)", built.package, built.version)));
         }
         Ok(missing)
     }
 
-    fn install_npm(&self) -> Result<()> {
+    fn install_npm(&self, wanted: &[Package]) -> Result<()> {
         let absent: Vec<String> =
-            self.absent_npm().iter().map(|(name, version)| format!("{name}@{version}")).collect();
+            self.absent_npm(wanted).iter().map(|(name, version)| format!("{name}@{version}")).collect();
         if absent.is_empty() {
             return Ok(());
         }
@@ -66,19 +70,18 @@ impl Kit {
     }
 
     fn build_peers(&self) -> Result<()> {
-        for (name, version) in BUILT {
-            if self.built(name).is_err() {
-                let words =
-                    ["install", "--locked", "--no-default-features", "--version", version, name, "--root"];
-                println!("kit: cargo install {name}@{version}, which takes some minutes");
-                try_to(cargo(&words).arg(tools()?));
+        for Built { package, version, program, features } in BUILT {
+            if self.built(program).is_err() {
+                println!("kit: cargo install {package}@{version}, which takes some minutes");
+                let words = ["install", "--locked", "--version", version, package];
+                try_to(cargo(&words).args(features).arg("--root").arg(tools()?));
             }
         }
         Ok(())
     }
 
-    fn missing(&self, venvs: &[&Venv]) -> Vec<String> {
-        let npm = self.absent_npm().into_iter().map(|(name, version)| format!("{name} {version} (npm)"));
+    fn missing(&self, npm: &[Package], venvs: &[&Venv]) -> Vec<String> {
+        let npm = self.absent_npm(npm).into_iter().map(|(name, version)| format!("{name} {version} (npm)"));
         let python = venvs.iter().flat_map(|venv| {
             self.absent_python(venv)
                 .into_iter()
@@ -87,8 +90,8 @@ impl Kit {
         npm.chain(python).collect()
     }
 
-    fn absent_npm(&self) -> Vec<(&'static str, &'static str)> {
-        NPM.into_iter().filter(|(name, version)| !has_npm(&self.root, name, version)).collect()
+    fn absent_npm(&self, wanted: &[Package]) -> Vec<Package> {
+        wanted.iter().copied().filter(|(name, version)| !has_npm(&self.root, name, version)).collect()
     }
 
     fn absent_python(&self, venv: &Venv) -> Vec<(&'static str, &'static str)> {

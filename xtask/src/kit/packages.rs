@@ -35,8 +35,28 @@ pub(crate) const MODELS: Venv = Venv {
     packages: &[("anthropic", "2.8.0"), ("openai", "3.49.0"), ("google-genai", "3.1.0")],
 };
 
+/// Agents to be compared with, from npm. What is built for this machine comes with the first.
+pub(super) const AGENTS: [(&str, &str); 2] =
+    [("@openai/codex", "0.169.0"), ("@mariozechner/pi-coding-agent", "0.73.1")];
+
 /// A gateway to be compared with.
 pub(crate) const PEERS: Venv = Venv { name: "peers", packages: &[("fastmcp", "4.1.2")] };
 
 /// The same, built from its source, which takes long.
-pub(super) const BUILT: [(&str, &str); 1] = [("mcp-proxy", "0.6.0")];
+pub(super) const BUILT: [Built; 2] = [
+    Built {
+        package: "mcp-proxy",
+        version: "0.6.0",
+        program: "mcp-proxy",
+        features: &["--no-default-features"],
+    },
+    Built { package: "agent-code", version: "0.30.0", program: "agent", features: &[] },
+];
+
+/// A program that cargo builds.
+pub(super) struct Built {
+    pub(super) package: &'static str,
+    pub(super) version: &'static str,
+    pub(super) program: &'static str,
+    pub(super) features: &'static [&'static str],
+}

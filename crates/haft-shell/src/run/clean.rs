@@ -4,7 +4,7 @@
 //! state. What comes out is what a person would see who looks at the terminal afterwards. Works on a stream, in bounded
 //! memory, on any bytes.
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr_iter, memchr3, memrchr};
 
 /// A line longer than this is passed on in parts; only the last part can still be drawn over.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -48,7 +48,7 @@ impl Cleaner {
         let mut rest = bytes;
         while let Some((&first, after)) = rest.split_first() {
             if self.escape == Escape::None && !self.returned {
-                let plain = rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len());
+                let plain = memchr3(ESC, b'\r', BACKSPACE, rest).unwrap_or(rest.len());
                 if plain > 0 {
                     self.text(&rest[..plain], out);
                     rest = &rest[plain..];
@@ -156,10 +156,6 @@ impl Cleaner {
 
 const ESC: u8 = 0x1b;
 const BACKSPACE: u8 = 0x08;
-
-fn is_special(byte: u8) -> bool {
-    matches!(byte, ESC | b'\r' | BACKSPACE)
-}
 
 /// How many lines end in here.
 pub(super) fn lines(bytes: &[u8]) -> u64 {

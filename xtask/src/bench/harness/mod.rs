@@ -5,19 +5,20 @@
 //! does only makes it longer.
 
 mod scenes; // what the model has it do
+mod peers; //  others on the same script
 
 use std::{
     collections::VecDeque,
     path::Path,
-    process::{Command, Stdio},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
-use haft_model::scripted::Turn;
+use haft_model::{Dialect, scripted::Turn};
 
-use super::table::Row;
+use super::{Options, table::Row};
 use crate::{
     haft::{Haft, bytes_in},
     scripted::{Asked, ScriptedModel},
@@ -30,11 +31,16 @@ const ROUNDS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Measures all scenes or one, and gives what was promised of each.
-pub(super) fn rows(haft: &Haft, place: &Path, only: Option<&str>) -> Result<Vec<Row>> {
+pub(super) fn rows(haft: &Haft, place: &Path, options: &Options) -> Result<Vec<Row>> {
+    let root = place.join("harness");
+    if options.peers {
+        return peers::rows(&Field::new(&haft.at(root.join("home")), &root, place)?, &root);
+    }
+    let only = options.only.as_deref();
     let names = || SCENES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let wanted: Vec<_> = SCENES.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
     ensure!(!wanted.is_empty(), "there is no such scene; there are {}", names());
-    let field = Field::new(&haft.at(place.join("harness/home")), &place.join("harness"), place)?;
+    let field = Field::new(&haft.at(root.join("home")), &root, place)?;
     let mut rows = Vec::new();
     for (name, scene) in wanted {
         match scene(&field) {
@@ -59,26 +65,44 @@ struct Played {
     peak: u64,
 }
 
-/// Plays a script to its end: a turn each, then a word of goodbye.
-fn play(field: &Field, directory: &Path, turns: &[Turn]) -> Result<Played> {
-    let mut script: VecDeque<Turn> = turns.iter().cloned().collect();
-    let model =
-        ScriptedModel::start(move |_, _| script.pop_front().unwrap_or_else(|| Turn::new().text("Done.")))?;
-    let options = model.options();
-    let mut words = vec!["run", "-q", "--allow", "Bash", "--allow", "Edit(**)"];
-    words.extend(options.iter().map(String::as_str));
-    words.push("Work");
-    let mut command = field.haft.command(directory, &words);
-    let (began, peak) = watched(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
-    let asked = model.take();
-    ensure!(
-        asked.len() == turns.len() + 1,
-        "the model was asked {} times for {} turns",
-        asked.len(),
-        turns.len()
-    );
-    let last = asked.last().map_or(0, |asked| asked.body.len());
-    Ok(Played { start: asked[0].at - began, gaps: gaps(&asked)?, first: asked[0].body.clone(), last, peak })
+/// Who is asked to work: how it speaks with its model, and how it is started in a directory.
+struct Player<'a> {
+    dialect: Dialect,
+    command: Box<dyn Fn(&Path, &ScriptedModel) -> Result<Command> + 'a>,
+}
+
+impl Player<'_> {
+    /// Plays a script to its end: a turn each, then a word of goodbye.
+    fn play(&self, directory: &Path, turns: &[Turn]) -> Result<Played> {
+        let mut script: VecDeque<Turn> = turns.iter().cloned().collect();
+        let next = move |_, body: &str| {
+            let turn = if is_for_work(body) { script.pop_front() } else { None };
+            turn.unwrap_or_else(|| Turn::new().text("Done."))
+        };
+        let model = ScriptedModel::speaking(self.dialect, next)?;
+        let (began, peak) = watched(&mut (self.command)(directory, &model)?)?;
+        let mut asked = model.take();
+        asked.retain(|asked| is_for_work(&asked.body));
+        ensure!(
+            asked.len() == turns.len() + 1,
+            "the model was asked {} times for {} turns",
+            asked.len(),
+            turns.len()
+        );
+        let last = asked.last().map_or(0, |asked| asked.body.len());
+        Ok(Played {
+            start: asked[0].at - began,
+            gaps: gaps(&asked)?,
+            first: asked[0].body.clone(),
+            last,
+            peak,
+        })
+    }
+}
+
+/// Whether the model is asked to work, and not for a title or an opinion, as some do beside.
+fn is_for_work(body: &str) -> bool {
+    body.contains(r#""tools":[{"#)
 }
 
 fn gaps(asked: &[Asked]) -> Result<Vec<Duration>> {

@@ -8,14 +8,14 @@ use std::{
 };
 
 use anyhow::Result;
-use haft_model::scripted::Turn;
+use haft_model::{Dialect, scripted::Turn};
 use serde_json::{Value, json};
 
 use super::{
     super::{read::large_text, table::Row, tree},
-    ROUNDS, median, play,
+    Player, ROUNDS, median,
 };
-use crate::haft::Haft;
+use crate::{haft::Haft, scripted::ScriptedModel};
 
 /// A group of figures that come from the same runs.
 pub(super) type Scene = fn(&Field) -> Result<Vec<Row>>;
@@ -39,8 +39,8 @@ pub(super) const SCENES: &[(&str, Scene)] = &[
 
 /// Where they are played.
 pub(super) struct Field {
-    pub(super) haft: Haft,
-    project: PathBuf,
+    haft: Haft,
+    pub(super) project: PathBuf,
     place: PathBuf,
 }
 
@@ -57,11 +57,31 @@ impl Field {
         Ok(Field { haft: haft.clone(), project, place: place.to_owned() })
     }
 
+    /// haft, as a person starts it who lets it run and edit.
+    pub(super) fn haft(&self) -> Player<'_> {
+        let command = |directory: &Path, model: &ScriptedModel| {
+            let options = model.options();
+            let mut words = vec!["run", "-q", "--allow", "Bash", "--allow", "Edit(**)"];
+            words.extend(options.iter().map(String::as_str));
+            words.push("Work");
+            Ok(self.haft.command(directory, &words))
+        };
+        Player { dialect: Dialect::Anthropic, command: Box::new(command) }
+    }
+
+    /// Makes a large file anew. What was kept before need not be kept again, which would be quicker: so no two are the same.
+    pub(super) fn make_large(&self, name: &str, lines: u64) -> Result<()> {
+        let path = self.project.join(name);
+        large_text(&path, lines)?;
+        let begin = fastrand::u64(..).to_string();
+        Ok(File::options().write(true).open(&path)?.write_all_at(begin.as_bytes(), 0)?)
+    }
+
     /// The best of several runs, by what is taken of each.
     fn best(&self, turns: &[Turn], figure: impl Fn(&[Duration]) -> Duration) -> Result<Duration> {
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
-            best = best.min(figure(&play(self, &self.project, turns)?.gaps));
+            best = best.min(figure(&self.haft().play(&self.project, turns)?.gaps));
         }
         Ok(best)
     }
@@ -71,8 +91,13 @@ const fn ms(milliseconds: f64) -> Duration {
     Duration::from_micros((milliseconds * 1000.0) as u64)
 }
 
+/// A file of the project, by number.
+pub(super) fn read_path(file: usize) -> String {
+    format!("{}.txt", file % FILES)
+}
+
 fn read(file: usize) -> Value {
-    json!({ "file_path": format!("{}.txt", file % FILES) })
+    json!({ "file_path": read_path(file) })
 }
 
 fn bash(command: &str) -> Turn {
@@ -91,7 +116,7 @@ fn last(gaps: &[Duration]) -> Duration {
 fn start(field: &Field) -> Result<Vec<Row>> {
     let (mut best, mut first) = (Duration::MAX, String::new());
     for _ in 0..2 * ROUNDS {
-        let played = play(field, &field.project, &[])?;
+        let played = field.haft().play(&field.project, &[])?;
         best = best.min(played.start);
         first = played.first;
     }
@@ -145,7 +170,7 @@ fn grep(field: &Field) -> Result<Vec<Row>> {
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
             let turns = [Turn::new().call("Grep", input.clone()), Turn::new().call("Grep", input.clone())];
-            best = best.min(last(&play(field, &half, &turns)?.gaps));
+            best = best.min(last(&field.haft().play(&half, &turns)?.gaps));
         }
         Ok(best)
     };
@@ -166,8 +191,10 @@ fn count(directory: &Path) -> usize {
 fn shell_output(field: &Field) -> Result<Vec<Row>> {
     let (mut best, mut more) = (Duration::MAX, u64::MAX);
     for _ in 0..ROUNDS {
-        let little = play(field, &field.project, &[bash("echo 1"), bash("echo 2")])?;
-        let much = play(field, &field.project, &[bash("echo 1"), bash("yes 0123456789 | head -c 20000000")])?;
+        let little = field.haft().play(&field.project, &[bash("echo 1"), bash("echo 2")])?;
+        let much = field
+            .haft()
+            .play(&field.project, &[bash("echo 1"), bash("yes 0123456789 | head -c 20000000")])?;
         best = best.min(last(&much.gaps));
         more = more.min(much.peak.saturating_sub(little.peak));
     }
@@ -183,17 +210,12 @@ fn edits(field: &Field) -> Result<Vec<Row>> {
         let path = field.project.join("large.txt");
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
-            large_text(&path, lines)?;
-            // What was kept before need not be kept again, which would be quicker.
-            File::options()
-                .write(true)
-                .open(&path)?
-                .write_all_at(fastrand::u64(..).to_string().as_bytes(), 0)?;
+            field.make_large("large.txt", lines)?;
             let middle = format!("{:010} the quick", lines / 2);
             let view = json!({ "file_path": "large.txt", "offset": lines / 2, "limit": 3 });
             let change = json!({ "file_path": "large.txt", "old_string": middle, "new_string": "X" });
             let turns = [Turn::new().call("Read", view), Turn::new().call("Edit", change)];
-            best = best.min(last(&play(field, &field.project, &turns)?.gaps));
+            best = best.min(last(&field.haft().play(&field.project, &turns)?.gaps));
             // The next round needs it whole.
             fs::remove_file(&path)?;
         }
@@ -219,7 +241,7 @@ fn long_session(field: &Field) -> Result<Vec<Row>> {
     let turns: Vec<Turn> = (0..50).map(|turn| Turn::new().call("Read", read(turn))).collect();
     let (mut growth, mut peak) = (f64::MAX, u64::MAX);
     for _ in 0..ROUNDS {
-        let played = play(field, &field.project, &turns)?;
+        let played = field.haft().play(&field.project, &turns)?;
         let (early, late) = (median(&played.gaps[3..13]), median(&played.gaps[40..]));
         growth = growth.min(late.as_secs_f64() / early.as_secs_f64());
         peak = peak.min(played.peak);
@@ -238,8 +260,8 @@ fn longest_session(field: &Field) -> Result<Vec<Row>> {
     let turns: Vec<Turn> = (0..500).map(|turn| Turn::new().call("Read", read(turn))).collect();
     let (mut growth, mut copies) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
-        let short = play(field, &field.project, &turns[..50])?;
-        let long = play(field, &field.project, &turns)?;
+        let short = field.haft().play(&field.project, &turns[..50])?;
+        let long = field.haft().play(&field.project, &turns)?;
         growth = growth.min(median(&long.gaps[490..]).as_secs_f64() / median(&long.gaps[3..8]).as_secs_f64());
         let (memory, said) = (long.peak.saturating_sub(short.peak), long.last.saturating_sub(short.last));
         copies = copies.min(memory as f64 / said.max(1) as f64);

@@ -228,7 +228,7 @@ impl Agent {
         RequestOptions {
             max_tokens: self.options.answer_tokens,
             thinking: self.options.thinking,
-            cache_key: Some(self.session.id().to_string()),
+            cache_key: self.options.cache_key.then(|| self.session.id().to_string()),
             extra: self.options.extra.clone(),
             ..RequestOptions::new(&self.options.model)
         }

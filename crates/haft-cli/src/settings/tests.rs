@@ -222,6 +222,8 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("model.dialect", Some("\"openai\""), None),
     ("model.base_url", Some("\"http://a.org\""), None),
     ("model.key_env", Some("\"MY_KEY\""), None),
+    ("model.headers", Some("{ x = \"y\" }"), None),
+    ("model.extra", Some("{ store = true }"), None),
     ("model.thinking", Some("\"high\""), None),
     ("model.context_tokens", Some("1000"), None),
     ("model.answer_tokens", None, Some("1000")),

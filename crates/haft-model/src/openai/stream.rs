@@ -297,6 +297,8 @@ fn stop(reason: &str) -> Stop {
         "length" | "max_tokens" => Stop::MaxTokens,
         "model_context_window_exceeded" => Stop::ContextWindow,
         "content_filter" | "sensitive" => Stop::Refused,
+        "abort" | "aborted" | "cancelled" | "malformed_function_call" => Stop::Broken(reason.to_owned()),
+        // A word that nobody knows is mostly another one for the end.
         other => Stop::Other(other.to_owned()),
     }
 }

@@ -211,8 +211,8 @@ impl Reader {
         match (response["status"].as_str(), why) {
             (Some("incomplete"), Some("max_output_tokens")) => Stop::MaxTokens,
             (Some("incomplete"), Some("content_filter")) => Stop::Refused,
-            (Some("incomplete"), why) => Stop::Other(why.unwrap_or("incomplete").to_owned()),
-            (Some("cancelled"), _) => Stop::Other("cancelled".to_owned()),
+            (Some("incomplete"), why) => Stop::Broken(why.unwrap_or("incomplete").to_owned()),
+            (Some("cancelled"), _) => Stop::Broken("cancelled".to_owned()),
             _ if self.has_refused => Stop::Refused,
             _ => Stop::End,
         }

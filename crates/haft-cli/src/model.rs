@@ -187,6 +187,7 @@ impl Choice {
                 .tool_references
                 .unwrap_or_else(|| self.endpoint.is_vendors() && takes_references(&self.name)),
             cache_key: self.endpoint.is_vendors(),
+            images: set.images.unwrap_or(usual.images),
             extra: self.extra.clone(),
             thinking: set.thinking.map(thinking),
             ..usual

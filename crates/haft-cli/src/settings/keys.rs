@@ -75,6 +75,7 @@ pub(super) const KEYS: &[Key] = &[
     key("model.key_env", Never(MODEL)),
     key("model.headers", Never(MODEL)),
     key("model.extra", Never(MODEL)),
+    key("model.images", Never(MODEL)),
     key("model.thinking", Never(MODEL)),
     key("model.context_tokens", Never(MODEL)),
     key("model.answer_tokens", Lower(|set| figure(set.model.answer_tokens, usize::MAX))),

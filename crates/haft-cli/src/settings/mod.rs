@@ -82,6 +82,8 @@ pub(crate) struct Model {
     pub(crate) headers: BTreeMap<String, String>,
     /// Fields that each request has besides haft's, or in place of them.
     pub(crate) extra: serde_json::Map<String, serde_json::Value>,
+    /// Whether it is shown pictures.
+    pub(crate) images: Option<bool>,
     /// How much it thinks.
     pub(crate) thinking: Option<Thought>,
     /// The tokens of its window.
@@ -193,6 +195,7 @@ impl Model {
             key_env: later.key_env.or(self.key_env),
             headers: self.headers,
             extra: self.extra,
+            images: later.images.or(self.images),
             thinking: later.thinking.or(self.thinking),
             context_tokens: later.context_tokens.or(self.context_tokens),
             answer_tokens: later.answer_tokens.or(self.answer_tokens),

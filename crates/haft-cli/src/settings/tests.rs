@@ -224,6 +224,7 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("model.key_env", Some("\"MY_KEY\""), None),
     ("model.headers", Some("{ x = \"y\" }"), None),
     ("model.extra", Some("{ store = true }"), None),
+    ("model.images", Some("false"), None),
     ("model.thinking", Some("\"high\""), None),
     ("model.context_tokens", Some("1000"), None),
     ("model.answer_tokens", None, Some("1000")),

@@ -37,7 +37,7 @@ struct Run {
     empty: u32,
     /// Whether the last answer was not whole: what comes next goes on with it.
     unfinished: bool,
-    /// Whether thoughts were left out because the API did not take them back.
+    /// Whether thoughts were left out because the API did not take them back, and there was no answer since.
     forgot: bool,
     /// Whether the conversation was made shorter because the API said that it must be, and has not been answered since.
     squeezed: bool,
@@ -239,7 +239,7 @@ impl Agent {
     ) -> Option<End> {
         let Answered { text, stop, usage, calls, mut results } = answered;
         run.turns += 1;
-        (run.failed, run.squeezed) = (0, false);
+        (run.failed, run.squeezed, run.forgot) = (0, false, false);
         run.usage += usage;
         self.count(usage);
         let is_empty = text.trim().is_empty() || matches!(stop, Stop::Broken(_));

@@ -254,7 +254,8 @@ fn is_media(status: u16, said: &Said) -> bool {
         && WORDS.iter().any(|words| message.contains(words))
 }
 
-/// What APIs say to thoughts that they have not signed, or cannot decrypt.
+/// What APIs say to thoughts that they have not signed or cannot decrypt, and strict servers to the fields that others want them
+/// back in.
 fn is_thoughts(status: u16, said: &Said) -> bool {
     const WORDS: [[&str; 2]; 4] = [
         ["invalid `signature`", "thinking"],
@@ -262,9 +263,16 @@ fn is_thoughts(status: u16, said: &Said) -> bool {
         ["encrypted content", "could not be"],
         ["thinking` blocks", "cannot be modified"],
     ];
+    const FIELDS: [&str; 4] =
+        ["reasoning_content", "reasoning_details", "extra_content", "provider_specific_fields"];
+    const REFUSED: [&str; 6] =
+        ["unsupported", "not supported", "not permitted", "not allowed", "unknown", "unrecognized"];
     let message = said.message.to_ascii_lowercase();
     let is_said = |words: &[&str; 2]| words.iter().all(|words| message.contains(words));
-    said.has(&["invalid_encrypted_content"]) || (matches!(status, 0 | 400 | 422) && WORDS.iter().any(is_said))
+    let has = |words: &[&str]| words.iter().any(|words| message.contains(words));
+    let is_field = has(&FIELDS) && has(&REFUSED);
+    said.has(&["invalid_encrypted_content"])
+        || (matches!(status, 0 | 400 | 422) && (is_field || WORDS.iter().any(is_said)))
 }
 
 fn shown(text: &str) -> String {
@@ -430,6 +438,8 @@ mod tests {
             "messages.1.content.0: Invalid `signature` in `thinking` block",
             "The encrypted content gAAA could not be verified.",
             "Thought signature is not valid",
+            "'messages.2': for 'role:assistant' the following must be satisfied[('messages.2': property 'reasoning_content' is unsupported)]",
+            "body.messages.1.tool_calls.0.provider_specific_fields: Extra inputs are not permitted",
         ] {
             check(
                 400,
@@ -437,6 +447,8 @@ mod tests {
                 ErrorKind::Thoughts,
             );
         }
+        let missing = r#"{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API."}}"#;
+        check(400, missing, ErrorKind::Refused);
         check(400, r#"{"error":{"code":"invalid_encrypted_content","message":"no"}}"#, ErrorKind::Thoughts);
     }
 

@@ -16,12 +16,21 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::{
-    AgentOptions, Context, Line, Model, Transcript, context::Gauge, guard::Guard, ids::Ids, notes, system,
-    transcript::presentable,
+    AgentOptions, Context, Line, Model, Transcript, context::Gauge, guard::Guard, ids::Ids, notes,
+    run::tells_stop, system, transcript::presentable,
 };
 
 /// Every request carries all tools that are kept from the model: more bytes than this are not sent again and again.
 const MOST_SENT: usize = 512 * 1024;
+
+/// Fewer tokens of an answer than this are refused by some APIs.
+const LEAST_ANSWER: u64 = 16;
+
+/// What is known of a window is not so exact that less than this would be believed.
+const LEAST_ROOM: u64 = 1_024;
+
+/// So many tokens Anthropic's API is told where nothing else was said.
+const USUAL_ANSWER: u64 = 32_000;
 
 /// A conversation with a model that can act.
 ///
@@ -97,6 +106,7 @@ impl AgentBuilder {
     pub fn build(self) -> Agent {
         let AgentBuilder { session, model, options, past, transcript } = self;
         let mut history = History::new(options.dialect);
+        history.set_media(options.images);
         let prompt = open_prompt(&past.messages);
         history.extend(past.messages);
         Agent {
@@ -179,6 +189,8 @@ impl Agent {
             self.tools = Default::default();
             self.gauge = Gauge::default();
         }
+        // The one before may not have taken them.
+        self.history.set_media(self.options.images);
     }
 
     /// Says to the model, with the next message of the person, what it should know besides.
@@ -224,14 +236,30 @@ impl Agent {
         (tools.to_string().len() <= MOST_SENT).then_some(tools)
     }
 
-    pub(crate) fn request_options(&self) -> RequestOptions {
+    /// How the model is asked, where the run has so many tokens left.
+    pub(crate) fn request_options(&self, left: Option<u64>) -> RequestOptions {
         RequestOptions {
-            max_tokens: self.options.answer_tokens,
+            max_tokens: self.answer_tokens(left),
             thinking: self.options.thinking,
-            cache_key: Some(self.session.id().to_string()),
+            cache_key: self.options.cache_key.then(|| self.session.id().to_string()),
             extra: self.options.extra.clone(),
             ..RequestOptions::new(&self.options.model)
         }
+    }
+
+    /// The most tokens of the next answer: no more than was set, than the run has left, and than the window has room for. Where
+    /// nothing was said, the API is told nothing, unless it always is and that could be more than there is room for.
+    fn answer_tokens(&self, left: Option<u64>) -> Option<u32> {
+        let set = self.options.answer_tokens.map(u64::from).into_iter().chain(left).min();
+        let room = self.gauge.is_counted().then(|| self.context().left().max(LEAST_ROOM));
+        let most = match (set, room) {
+            (Some(set), room) => Some(set.min(room.unwrap_or(u64::MAX))),
+            (None, Some(room)) if self.options.dialect == Dialect::Anthropic => {
+                Some(room).filter(|room| *room < USUAL_ANSWER)
+            }
+            (None, _) => None,
+        };
+        most.map(|most| u32::try_from(most.max(LEAST_ANSWER)).unwrap_or(u32::MAX))
     }
 
     /// Something joins the conversation. It is kept before it does.
@@ -284,7 +312,8 @@ fn open_prompt(messages: &[Message]) -> Vec<Block> {
         return Vec::new();
     }
     let asked = messages.iter().rev().find_map(|message| match message {
-        Message::User(blocks) => Some(blocks.clone()),
+        // That they stopped it is not what they asked.
+        Message::User(blocks) if !tells_stop(message) => Some(blocks.clone()),
         _ => None,
     });
     asked.unwrap_or_default()

@@ -52,6 +52,11 @@ impl Gauge {
         }
     }
 
+    /// Whether the API has counted what there is.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
     /// What was counted is no longer there.
     pub(crate) fn forget(&mut self) {
         self.counted = None;

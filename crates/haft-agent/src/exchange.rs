@@ -49,12 +49,17 @@ enum Ended {
 }
 
 impl Agent {
-    /// Asks the model to go on.
-    pub(crate) async fn exchange(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Exchanged {
+    /// Asks the model to go on, with so many tokens at most.
+    pub(crate) async fn exchange(
+        &mut self,
+        left: Option<u64>,
+        on: OnEvent<'_>,
+        interrupt: &Interrupt,
+    ) -> Exchanged {
         if let Some(rest) = self.rest.take() {
             let _ = rest.await;
         }
-        let request = self.history.request(&self.request_options());
+        let request = self.history.request(&self.request_options(left));
         let weight = self.history.weight();
         let asked = tokio::select! {
             biased;

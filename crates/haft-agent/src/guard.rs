@@ -35,6 +35,8 @@ pub(crate) struct Guard {
     seen: HashSet<u64>,
     /// How often each was seen since something new was.
     counts: HashMap<u64, u32>,
+    /// What each call showed last.
+    shown: HashMap<u64, u64>,
     was_told: bool,
     /// Whether something was looked at that still runs, since something new was seen.
     waits: bool,
@@ -73,12 +75,17 @@ impl Guard {
         if std::mem::replace(&mut self.was_told, true) { Judged::Stuck(place) } else { Judged::Tell(place) }
     }
 
-    fn key(&self, call: &Call, result: &ToolResult) -> u64 {
+    /// The same for the same call with the same result. That nothing has changed is the result from before.
+    fn key(&mut self, call: &Call, result: &ToolResult) -> u64 {
         let mut hasher = self.keys.build_hasher();
         call.name.hash(&mut hasher);
         match &call.input {
             Arguments::Text(text) => text.hash(&mut hasher),
             Arguments::Value(value) => value.to_string().hash(&mut hasher),
+        }
+        let call = hasher.finish();
+        if let Some(shown) = self.shown.get(&call).filter(|_| is_unchanged(result)) {
+            return *shown;
         }
         result.is_error().hash(&mut hasher);
         for block in &result.blocks {
@@ -87,8 +94,15 @@ impl Guard {
                 None => format!("{block:?}").hash(&mut hasher),
             }
         }
+        self.shown.insert(call, hasher.finish());
         hasher.finish()
     }
+}
+
+/// Whether a result says, in the words of Read, that it would be the one from before.
+fn is_unchanged(result: &ToolResult) -> bool {
+    let is_said = |text: &str| text.contains(" is unchanged since you read it");
+    matches!(&result.blocks[..], [block] if block.as_text().is_some_and(is_said))
 }
 
 /// Whether a call looked at something in the background that has not ended: the tools for tasks note it.
@@ -159,6 +173,17 @@ mod tests {
     #[test]
     fn the_third_time_is_told_and_the_fourth_is_the_end() {
         check("a=1\na=1\na=1\na=1", &[Fine, Fine, Tell(0), Stuck(0)]);
+    }
+
+    #[test]
+    fn to_be_told_that_nothing_has_changed_is_the_same_again() {
+        let unchanged = "a is unchanged since you read it";
+        let mut guard = Guard::default();
+        let judged = ["1", unchanged, "1", unchanged].map(|text| {
+            let call = Call::new("1", "Read", json!("a"));
+            guard.judge(&[(&call, &result(text))])
+        });
+        assert_eq!(judged, [Fine, Fine, Tell(0), Stuck(0)]);
     }
 
     #[test]

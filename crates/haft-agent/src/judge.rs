@@ -7,6 +7,7 @@ use std::{error::Error, fmt, sync::Arc};
 use haft_engine::judge::AskModel;
 use haft_model::{Dialect, History, Message, ModelError, RequestOptions, StreamEvent};
 use haft_tool::BoxFuture;
+use serde_json::{Map, Value};
 
 use crate::{Model, exchange::cut_off};
 
@@ -20,12 +21,19 @@ pub struct Judge {
     model: Arc<dyn Model>,
     dialect: Dialect,
     name: String,
+    extra: Map<String, Value>,
 }
 
 impl Judge {
     /// Asks this model, which its API names so.
     pub fn new(model: Arc<dyn Model>, dialect: Dialect, name: impl Into<String>) -> Judge {
-        Judge { model, dialect, name: name.into() }
+        Judge { model, dialect, name: name.into(), extra: Map::new() }
+    }
+
+    /// Fields of the API's own for each request, as the agent sends them.
+    pub fn extra(mut self, extra: Map<String, Value>) -> Judge {
+        self.extra = extra;
+        self
     }
 
     async fn answer(&self, prompt: &str) -> Result<String, ModelError> {
@@ -34,6 +42,7 @@ impl Judge {
         let options = RequestOptions {
             max_tokens: Some(MAX_TOKENS),
             uncached: true,
+            extra: self.extra.clone(),
             ..RequestOptions::new(&self.name)
         };
         let mut stream = self.model.stream(&history.request(&options)).await?;

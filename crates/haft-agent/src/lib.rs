@@ -33,6 +33,7 @@ pub use event::{AgentEvent, End, OnEvent, Outcome, Prompt};
 pub use judge::Judge;
 pub use model::{Model, ModelStream};
 pub use options::{AgentOptions, Patience};
+pub use run::tells_stop;
 pub use transcript::{Line, Transcript};
 
 // The examples of the docs are compiled.

@@ -24,6 +24,11 @@ pub struct AgentOptions {
     /// answers with references to them. Only where the API and the model take it, and for tools of 512 KB at most; what
     /// was found is appended to the tools otherwise.
     pub tool_references: bool,
+    /// Whether requests say which session they are of, so that OpenAI's caches find them. Only OpenAI itself knows the field.
+    pub cache_key: bool,
+    /// Whether the model is shown pictures, sounds and documents. It is told in words what there is otherwise, and also from the moment
+    /// on at which the API does not take them.
+    pub images: bool,
     /// How much the model thinks.
     pub thinking: Option<Thinking>,
     /// What the model is told after haft's own words, each a paragraph of its own.
@@ -47,6 +52,8 @@ impl AgentOptions {
             answer_tokens: None,
             window: usual_window(dialect),
             tool_references: false,
+            cache_key: false,
+            images: true,
             thinking: None,
             system: Vec::new(),
             notes: true,

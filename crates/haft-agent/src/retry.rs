@@ -19,10 +19,28 @@ impl Patience {
         }
     }
 
+    /// An error after which nobody asks again, with how long the server wants to be left alone if that is why.
+    pub(crate) fn explained(&self, mut error: ModelError) -> ModelError {
+        if let Some(wanted) = error.retry_after.filter(|wanted| error.is_retryable() && *wanted > self.most) {
+            error.message += &format!("; the server asks to be left alone for {}", spoken(wanted));
+        }
+        error
+    }
+
     fn own(&self, attempt: u32) -> Duration {
         let doubled = self.first.saturating_mul(1 << attempt.saturating_sub(2).min(20)).min(self.longest);
         // Many who failed together should not come back together.
         doubled.mul_f64(0.75 + fastrand::f64() / 2.0)
+    }
+}
+
+/// About how long: `1 h 30 min`, `4 min`.
+fn spoken(wait: Duration) -> String {
+    let minutes = wait.as_secs().div_ceil(60);
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
     }
 }
 
@@ -53,6 +71,13 @@ mod tests {
         let asked = |seconds| patience.before(2, &error(ErrorKind::RateLimited, Some(seconds)));
         assert_eq!((asked(7), asked(3600)), (Some(Duration::from_secs(7)), None));
         assert!(asked(0).is_some_and(|pause| pause > Duration::from_millis(300)));
+        let words = |seconds| patience.explained(error(ErrorKind::RateLimited, Some(seconds))).message;
+        assert_eq!(words(3600), "no; the server asks to be left alone for 1 h");
+        assert_eq!(words(5_430), "no; the server asks to be left alone for 1 h 31 min");
+        assert_eq!(
+            (words(121).as_str(), words(7).as_str()),
+            ("no; the server asks to be left alone for 3 min", "no")
+        );
     }
 
     #[test]

@@ -33,8 +33,12 @@ struct Run {
     failed: u32,
     /// Answers in a row that were cut off.
     continued: u32,
-    /// Answers in a row without a word.
+    /// Answers in a row without a word, or that were broken.
     empty: u32,
+    /// Whether the last answer was not whole: what comes next goes on with it.
+    unfinished: bool,
+    /// Whether thoughts were left out because the API did not take them back, and there was no answer since.
+    forgot: bool,
     /// Whether the conversation was made shorter because the API said that it must be, and has not been answered since.
     squeezed: bool,
     /// Answers in a row after which the model wanted to be asked again.
@@ -44,6 +48,16 @@ struct Run {
 }
 
 impl Run {
+    /// What the model says: its last words, with what they go on with.
+    fn hear(&mut self, text: String) {
+        let goes_on = std::mem::take(&mut self.unfinished);
+        match text.trim().is_empty() {
+            true => {}
+            false if goes_on => self.text.push_str(&text),
+            false => self.text = text,
+        }
+    }
+
     fn end(self, end: End) -> Outcome {
         Outcome { end, text: self.text, turns: self.turns, usage: self.usage }
     }
@@ -92,6 +106,10 @@ impl Agent {
             return Run::default().end(End::Interrupted);
         }
         match self.history.messages().last() {
+            Some(Message::User(blocks)) if blocks.last().is_some_and(is_stop) => {
+                self.add(Message::user(RESUMED), on).await;
+                self.go(on, interrupt).await
+            }
             Some(Message::User(_) | Message::Results(_)) => self.go(on, interrupt).await,
             _ => {
                 let text = last_text(self.history.messages());
@@ -119,12 +137,12 @@ impl Agent {
         let mut run = Run::default();
         loop {
             if interrupt.is_triggered() {
-                return self.interrupted(run);
+                return self.interrupted(run, on).await;
             }
             if self.options.max_turns.is_some_and(|most| run.turns >= most) {
                 return run.end(End::TurnLimit);
             }
-            if self.options.max_tokens.is_some_and(|most| run.usage.output >= most) {
+            if self.is_used_up(&run) {
                 return run.end(End::TokenLimit);
             }
             self.introduce().await;
@@ -132,12 +150,11 @@ impl Agent {
                 return run.end(end);
             }
             on(AgentEvent::Asking { turn: run.turns + 1 });
-            match self.exchange(on, interrupt).await {
+            let left = self.options.max_tokens.map(|most| most.saturating_sub(run.usage.output));
+            match self.exchange(left, on, interrupt).await {
                 Exchanged::Interrupted { text } => {
-                    if !text.is_empty() {
-                        run.text = text;
-                    }
-                    return self.interrupted(run);
+                    run.hear(text);
+                    return self.interrupted(run, on).await;
                 }
                 Exchanged::Failed(error) => {
                     if let Some(end) = self.failed(&mut run, error, on, interrupt).await {
@@ -153,9 +170,9 @@ impl Agent {
         }
     }
 
-    /// The next message of the person says that this one was stopped.
-    fn interrupted(&mut self, run: Run) -> Outcome {
-        self.preface.push(INTERRUPTED.to_owned());
+    /// The model is told, with whatever comes next, that this was stopped: also by another process that goes on with it.
+    async fn interrupted(&mut self, run: Run, on: OnEvent<'_>) -> Outcome {
+        self.add(Message::user(INTERRUPTED), on).await;
         run.end(End::Interrupted)
     }
 
@@ -175,9 +192,12 @@ impl Agent {
                 Err(_) => Some(End::Failed(error)),
             };
         }
+        if self.does_without(run, error.kind, on).await {
+            return None;
+        }
         run.failed += 1;
         let Some(delay) = self.options.patience.before(run.failed + 1, &error) else {
-            return Some(End::Failed(error));
+            return Some(End::Failed(self.options.patience.explained(error)));
         };
         on(AgentEvent::Retrying { attempt: run.failed + 1, delay, error });
         tokio::select! {
@@ -186,6 +206,27 @@ impl Agent {
             () = tokio::time::sleep(delay) => {}
         }
         None
+    }
+
+    /// Leaves out what the API does not take. Whether there was anything of the kind: then the rest is asked again.
+    async fn does_without(&mut self, run: &mut Run, why: ErrorKind, on: OnEvent<'_>) -> bool {
+        match why {
+            ErrorKind::Media if self.history.has_media() => {
+                self.history.set_media(false);
+                self.gauge.forget();
+                on(AgentEvent::Notice(NO_MEDIA.to_owned()));
+                true
+            }
+            ErrorKind::Thoughts if !std::mem::replace(&mut run.forgot, true) => {
+                self.history.forget_thoughts();
+                self.gauge.forget();
+                if let Some(trouble) = self.rewritten().await {
+                    on(AgentEvent::Notice(trouble));
+                }
+                true
+            }
+            _ => false,
+        }
     }
 
     /// There is an answer: the results of its calls join the conversation. Gives the end, if this is it.
@@ -198,14 +239,12 @@ impl Agent {
     ) -> Option<End> {
         let Answered { text, stop, usage, calls, mut results } = answered;
         run.turns += 1;
-        (run.failed, run.squeezed) = (0, false);
+        (run.failed, run.squeezed, run.forgot) = (0, false, false);
         run.usage += usage;
         self.count(usage);
-        let is_empty = text.trim().is_empty() && calls.is_empty();
-        run.empty = if is_empty { run.empty + 1 } else { 0 };
-        if !text.trim().is_empty() {
-            run.text = text;
-        }
+        let is_empty = text.trim().is_empty() || matches!(stop, Stop::Broken(_));
+        run.empty = if is_empty && calls.is_empty() { run.empty + 1 } else { 0 };
+        run.hear(text);
         on(AgentEvent::Usage { answer: usage, total: self.usage, context: self.context() });
         if calls.is_empty() {
             return self.without_calls(run, stop, on, interrupt).await;
@@ -233,6 +272,11 @@ impl Agent {
         }
     }
 
+    /// Whether the run has no token left.
+    fn is_used_up(&self, run: &Run) -> bool {
+        self.options.max_tokens.is_some_and(|most| run.usage.output >= most)
+    }
+
     /// The model makes no more calls: it has answered, or there is a reason to ask it to go on.
     async fn without_calls(
         &mut self,
@@ -245,16 +289,21 @@ impl Agent {
             Stop::Refused => return Some(End::Refused),
             Stop::Paused => {
                 run.paused += 1;
+                run.unfinished = true;
                 return (run.paused > MOST_AGAIN).then_some(End::TokenLimit);
             }
-            Stop::MaxTokens if run.continued >= MOST_CONTINUED => return Some(End::TokenLimit),
+            Stop::MaxTokens if run.continued >= MOST_CONTINUED || self.is_used_up(run) => {
+                return Some(End::TokenLimit);
+            }
             Stop::MaxTokens => {
                 run.continued += 1;
+                run.unfinished = true;
                 self.add(Message::user(GO_ON), on).await;
                 return None;
             }
             Stop::ContextWindow if !run.squeezed => {
                 run.squeezed = true;
+                run.unfinished = true;
                 if self.squeeze(ErrorKind::ContextWindow, on, interrupt).await.is_err() {
                     return Some(End::TokenLimit);
                 }
@@ -262,12 +311,17 @@ impl Agent {
                 return None;
             }
             Stop::ContextWindow => return Some(End::TokenLimit),
-            Stop::End | Stop::Calls | Stop::Other(_) => {}
+            Stop::End | Stop::Calls | Stop::Broken(_) | Stop::Other(_) => {}
         }
         if let Some(error) = wordless(run, &stop) {
             if run.empty > MOST_EMPTY {
                 return Some(End::Failed(error));
             }
+            // What was said of a broken answer stays, and somebody has to ask for the rest of it.
+            if matches!(self.history.messages().last(), Some(Message::Assistant(_))) {
+                self.add(Message::user(again(&error)), on).await;
+            }
+            run.failed = run.empty - 1;
             return self.failed(run, error, on, interrupt).await;
         }
         let said = self.session.stops(&run.text, run.kept_going > 0).await;
@@ -290,20 +344,40 @@ impl Agent {
     }
 }
 
-/// What is wrong with an answer without a word. After other words, the end of a turn needs none; what an API has another word
-/// for, such as a call that it could not read, is no end.
+/// What is wrong with an answer without a word. After other words, the end of a turn needs none; what its API could not read,
+/// such as a call, is no end, whatever was said before it.
 fn wordless(run: &Run, stop: &Stop) -> Option<ModelError> {
-    let why = match stop {
+    let message = match stop {
         _ if run.empty == 0 => return None,
-        Stop::Other(why) => format!(" ({why})"),
+        Stop::Broken(why) => format!("the model's answer is not whole ({why})"),
+        Stop::Other(why) => format!("the model stopped without a word ({why})"),
         _ if !run.text.is_empty() || (run.empty > MOST_EMPTY && run.turns > run.empty) => return None,
-        _ => String::new(),
+        _ => "the model stopped without a word".to_owned(),
     };
-    let message = format!("the model stopped without a word{why}");
     Some(ModelError { kind: ErrorKind::Unreadable, message, status: None, retry_after: None })
 }
 
 const INTERRUPTED: &str = "[The person stopped the turn before it was complete.]";
+
+const RESUMED: &str = "[They want you to go on with it now.]";
+
+const NO_MEDIA: &str = "the model does not take pictures or documents, or not one of these: from now on it is told in words what there is";
+
+fn again(why: &ModelError) -> String {
+    format!(
+        "[That did not arrive: {}. Say or do it again; calls must be calls, in the form of the tools.]",
+        why.message
+    )
+}
+
+/// Whether a message is nothing but the word that the person stopped the turn, which nobody typed.
+pub fn tells_stop(message: &Message) -> bool {
+    matches!(message, Message::User(blocks) if !blocks.is_empty() && blocks.iter().all(is_stop))
+}
+
+fn is_stop(block: &Block) -> bool {
+    block.as_text() == Some(INTERRUPTED)
+}
 
 const GO_ON: &str =
     "[Your answer was cut off because it was too long. Go on where it stopped, in smaller steps.]";

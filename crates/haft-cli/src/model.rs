@@ -8,10 +8,11 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use haft_agent::{AgentOptions, Model};
 use haft_model::{Client, Dialect, Effort, Endpoint, ErrorKind, Key, ModelError, Thinking, takes_references};
+use serde_json::{Map, Value};
 
 use crate::{
     exit::usage,
-    settings::{self, Amount, Thought},
+    settings::{self, Amount, Thought, expand},
     spent::Spent,
 };
 
@@ -37,8 +38,8 @@ pub(crate) struct Choice {
     pub(crate) endpoint: Endpoint,
     /// The variable that has the key that is sent.
     key_variable: Option<String>,
-    /// Whether it is at its vendor's own address.
-    is_vendors: bool,
+    /// Fields that each request has besides haft's.
+    pub(crate) extra: Map<String, Value>,
     /// What all that is asked there took.
     pub(crate) spent: Spent,
 }
@@ -98,13 +99,31 @@ pub(crate) fn choose(
         Some(base) => endpoint.base(base),
         None => endpoint,
     };
+    let endpoint = with_headers(endpoint, set)?;
     Ok(Choice {
         name: name.to_owned(),
         endpoint,
         key_variable: key_variable.map(str::to_owned),
-        is_vendors: base.is_none(),
+        extra: extra(set),
         spent: Spent::default(),
     })
+}
+
+/// Values may name variables, as those of servers' headers do: a key does not have to stand in a file.
+fn with_headers(mut endpoint: Endpoint, set: &settings::Model) -> anyhow::Result<Endpoint> {
+    for (name, value) in &set.headers {
+        let value = expand(value, |variable| std::env::var(variable).ok()).map_err(|missing| {
+            usage(format!("model.headers.{name} names {missing}, and the environment has no such variable"))
+        })?;
+        endpoint = endpoint.header(name, value);
+    }
+    Ok(endpoint)
+}
+
+/// TOML has no `null`, which leaves a field out of a request: no field has an empty text, so that stands for it.
+fn extra(set: &settings::Model) -> Map<String, Value> {
+    let value = |value: &Value| if value == "" { Value::Null } else { value.clone() };
+    set.extra.iter().map(|(name, given)| (name.clone(), value(given))).collect()
 }
 
 fn of_openai(one: Dialect, other: Dialect) -> bool {
@@ -166,7 +185,10 @@ impl Choice {
             max_tokens: set.run_tokens.map(|tokens| tokens.get() as u64),
             tool_references: set
                 .tool_references
-                .unwrap_or_else(|| self.is_vendors && takes_references(&self.name)),
+                .unwrap_or_else(|| self.endpoint.is_vendors() && takes_references(&self.name)),
+            cache_key: self.endpoint.is_vendors(),
+            images: set.images.unwrap_or(usual.images),
+            extra: self.extra.clone(),
             thinking: set.thinking.map(thinking),
             ..usual
         }

@@ -6,6 +6,7 @@ use haft_agent::Model;
 use haft_mcp::upstream::{Sampled, Sampler, Wanted};
 use haft_model::{Assistant, Dialect, History, Message, Part, RequestOptions, Said, Stop, StreamEvent};
 use haft_tool::BoxFuture;
+use serde_json::{Map, Value};
 
 use crate::model::Choice;
 
@@ -14,11 +15,13 @@ pub(crate) struct Sampling {
     model: Arc<dyn Model>,
     dialect: Dialect,
     name: String,
+    extra: Map<String, Value>,
 }
 
 impl Sampling {
     pub(crate) fn new(model: Arc<dyn Model>, choice: &Choice) -> Sampling {
-        Sampling { model, dialect: choice.endpoint.dialect(), name: choice.name.clone() }
+        let (dialect, name) = (choice.endpoint.dialect(), choice.name.clone());
+        Sampling { model, dialect, name, extra: choice.extra.clone() }
     }
 
     async fn ask(&self, wanted: Wanted) -> Result<Sampled, String> {
@@ -31,7 +34,8 @@ impl Sampling {
             });
         }
         let max_tokens = Some(wanted.max_tokens);
-        let options = RequestOptions { max_tokens, uncached: true, ..RequestOptions::new(&self.name) };
+        let extra = self.extra.clone();
+        let options = RequestOptions { max_tokens, extra, uncached: true, ..RequestOptions::new(&self.name) };
         let request = history.request(&options);
         let mut stream = self.model.stream(&request).await.map_err(|err| err.to_string())?;
         while let Some(event) = stream.next().await {
@@ -65,7 +69,7 @@ mod tests {
     async fn asked(dialect: Dialect, turn: Turn) -> (Result<Sampled, String>, Recorded) {
         let server = ModelServer::start([turn]).await;
         let model = Arc::new(Client::new(Endpoint::new(dialect).base(server.url())).unwrap());
-        let sampling = Sampling { model, dialect, name: "small".to_owned() };
+        let sampling = Sampling { model, dialect, name: "small".to_owned(), extra: Map::new() };
         let said = vec![(false, "one".to_owned()), (true, "two".to_owned()), (false, "three".to_owned())];
         let wanted = Wanted { system: "be brief".to_owned(), said, max_tokens: 77 };
         let sampled = sampling.sample(wanted).await;

@@ -236,7 +236,7 @@ impl Setup {
             ..usual
         };
         let name = set.model.as_ref().unwrap_or(&options.model);
-        let judge = Judge::new(model, options.dialect, name);
+        let judge = Judge::new(model, options.dialect, name).extra(options.extra.clone());
         (set.judge == Some(JudgedBy::Model)).then(|| ByModel::new(judge).budget(budget))
     }
 

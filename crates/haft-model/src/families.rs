@@ -85,6 +85,23 @@ pub fn takes_references(model: &str) -> bool {
     newer.iter().any(is_known) && !older.iter().any(is_known)
 }
 
+/// Whether a model of Gemini's takes pictures and documents inside of a result: from the third generation on. The others refuse
+/// the whole request.
+pub(crate) fn takes_media_in_results(model: &str) -> bool {
+    let generation = plain(model).strip_prefix("gemini-").and_then(|rest| rest.chars().next()?.to_digit(10));
+    generation.is_some_and(|generation| generation >= 3)
+}
+
+/// Whether a model thinks, as far as is known: what does not refuses fields that are about thoughts.
+pub(crate) fn may_think(dialect: Dialect, model: &str) -> bool {
+    thinking(dialect, model, Thinking::Effort(Low)).is_some()
+}
+
+/// Whether it is one of Anthropic's own models, wherever it is.
+pub(crate) fn is_claude(model: &str) -> bool {
+    model.contains("claude")
+}
+
 /// The name without what says where it is: `models/gemini-2.5-pro`.
 fn plain(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
@@ -178,6 +195,16 @@ mod tests {
         check(Dialect::OpenAi, "qwen3-coder", "off low high 5000");
         check(Dialect::Anthropic, "some-model", "off low high 5000");
         check(Dialect::OpenAi, "anthropic/claude-sonnet-4.5", "off low high 5000");
+    }
+
+    #[test]
+    fn media_inside_of_results_are_for_the_third_generation_of_gemini_on() {
+        for model in ["gemini-3-pro-preview", "models/gemini-3.5-flash", "gemini-4"] {
+            assert!(takes_media_in_results(model), "{model}");
+        }
+        for model in ["gemini-2.5-pro", "gemini-2.0-flash", "gemini-flash-latest", "gemma-3-27b", "m"] {
+            assert!(!takes_media_in_results(model), "{model}");
+        }
     }
 
     #[test]

@@ -52,6 +52,16 @@ pub(crate) fn pieces_of(blocks: &[Block], takes: impl Fn(&Media<'_>) -> bool) ->
     or_else_say(NOTHING, said(blocks, &takes))
 }
 
+/// Blocks for whoever can only read: what is not text is named.
+pub(crate) fn told(blocks: &[Block]) -> Vec<Block> {
+    let pieces = said(blocks, &|_| false).into_iter();
+    let words = pieces.filter_map(|piece| match piece {
+        Piece::Words(words) => Some(Block::Text(words.into_owned())),
+        Piece::Media(_) => None,
+    });
+    words.collect()
+}
+
 fn said<'a>(blocks: &'a [Block], takes: &impl Fn(&Media<'_>) -> bool) -> Vec<Piece<'a>> {
     blocks.iter().filter_map(|block| piece(block, takes)).collect()
 }

@@ -297,7 +297,7 @@ impl Agent {
 
     /// Asks without letting anything be called.
     async fn ask(&mut self, history: &History, interrupt: &Interrupt) -> Result<String, ModelError> {
-        let mut options = self.request_options();
+        let mut options = self.request_options(None);
         options.tool_choice = ToolChoice::Never;
         let request = history.request(&options);
         let answer = async {

@@ -72,8 +72,8 @@ async fn patience_ends() {
 #[tokio::test]
 async fn an_answer_that_was_cut_off_goes_on_and_a_refusal_is_the_end() {
     let stage =
-        Stage::new([Turn::new().text("One, two").stop(Stop::MaxTokens), Turn::new().text("three.")]).await;
-    assert_eq!(stage.run(&mut stage.agent(), "Count").await.text, "three.");
+        Stage::new([Turn::new().text("One, two, ").stop(Stop::MaxTokens), Turn::new().text("three.")]).await;
+    assert_eq!(stage.run(&mut stage.agent(), "Count").await.text, "One, two, three.");
     assert!(stage.requests()[1].text.contains("Go on where it stopped"));
     let stage = Stage::new([Turn::new().text("No.").stop(Stop::Refused)]).await;
     assert_eq!(stage.run(&mut stage.agent(), "Do harm").await.end, End::Refused);
@@ -112,12 +112,12 @@ async fn agents_in_one_process_know_nothing_of_each_other() {
 
 #[tokio::test]
 async fn a_model_that_stops_without_a_word_is_asked_again_but_not_for_ever() {
-    let stop = Stop::Other("MALFORMED_FUNCTION_CALL".to_owned());
+    let stop = Stop::Broken("MALFORMED_FUNCTION_CALL".to_owned());
     let stage = Stage::speaking(Dialect::Gemini, [Turn::new().stop(stop), Turn::new().text("Here.")]).await;
     let outcome = stage.run(&mut stage.agent(), "Go").await;
     assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "Here."));
     let told = stage.told();
-    let again = "again 2: the model stopped without a word (MALFORMED_FUNCTION_CALL)";
+    let again = "again 2: the model's answer is not whole (MALFORMED_FUNCTION_CALL)";
     assert!(told.iter().any(|line| line == again), "{told:?}");
     let requests = stage.requests();
     assert_eq!(requests[0].text, requests[1].text);
@@ -126,6 +126,109 @@ async fn a_model_that_stops_without_a_word_is_asked_again_but_not_for_ever() {
     let outcome = stage.run(&mut stage.agent(), "Go").await;
     assert!(matches!(outcome.end, End::Failed(error) if error.kind == ErrorKind::Unreadable));
     assert_eq!(outcome.turns, 3);
+    let again: Vec<String> = stage.told().into_iter().filter(|line| line.starts_with("again")).collect();
+    assert_eq!(
+        again,
+        ["again 2: the model stopped without a word", "again 3: the model stopped without a word"]
+    );
+}
+
+#[tokio::test]
+async fn words_before_a_call_that_could_not_be_read_are_no_answer() {
+    let broken = || Turn::new().text("I write it.").stop(Stop::Broken("MALFORMED_FUNCTION_CALL".to_owned()));
+    let stage = Stage::speaking(Dialect::Gemini, [broken(), Turn::new().text("Done.")]).await;
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "Done."));
+    let asked = stage.requests()[1].body["contents"].clone();
+    assert_eq!(asked[1]["parts"][0]["text"], "I write it.");
+    assert!(asked[2].to_string().contains("MALFORMED_FUNCTION_CALL"), "{asked}");
+
+    let stage = Stage::speaking(Dialect::Responses, Script::always(broken())).await;
+    let outcome = stage.run(&mut stage.agent(), "Go").await;
+    assert!(matches!(outcome.end, End::Failed(error) if error.kind == ErrorKind::Unreadable));
+    assert_eq!(outcome.turns, 3);
+    // What a compatible server has its own word for is an end.
+    let odd = Turn::new().text("Fine.").stop(Stop::Other("COMPLETE".to_owned()));
+    let stage = Stage::speaking(Dialect::OpenAi, [odd]).await;
+    assert_eq!(stage.run(&mut stage.agent(), "Go").await.end, End::Answered);
+}
+
+#[tokio::test]
+async fn an_answer_that_goes_on_is_told_whole() {
+    for stop in [Stop::MaxTokens, Stop::Paused] {
+        let stage = Stage::new([
+            Turn::new().text("I look.").call("Sized", json!({ "bytes": 5 })),
+            Turn::new().text("One, two, ").stop(stop),
+            Turn::new().text("three."),
+        ])
+        .await;
+        let outcome = stage.run(&mut stage.agent(), "Count").await;
+        assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "One, two, three."));
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_takes_no_pictures_is_told_in_words_what_there_was() {
+    for refusal in [
+        Turn::refusal(400, "messages[2]: unknown variant `image_url`, expected `text`"),
+        Turn::refusal(500, "image input is not supported - hint: you may need to provide the mmproj"),
+    ] {
+        let turns = [
+            Turn::new().call("Picture", json!({ "bytes": 9 })),
+            refusal,
+            Turn::new().call("Picture", json!({ "bytes": 8 })),
+            Turn::new().text("I cannot see it."),
+        ];
+        let stage = Stage::speaking(Dialect::OpenAi, turns).await;
+        let outcome = stage.run(&mut stage.agent(), "Look").await;
+        assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "I cannot see it."));
+        let shown: Vec<bool> =
+            stage.requests().iter().map(|request| request.text.contains("image_url")).collect();
+        assert_eq!(shown, [false, true, false, false]);
+        let last = stage.requests().pop().unwrap().text;
+        assert_eq!(last.matches("[not shown: image, image/png").count(), 2, "{last}");
+        assert!(stage.told().iter().any(|line| line.starts_with("notice the model does not take pictures")));
+    }
+    // One that refuses without a picture is not asked again.
+    let stage = Stage::new([Turn::refusal(400, "image input is not supported")]).await;
+    assert!(matches!(stage.run(&mut stage.agent(), "Look").await.end, End::Failed(_)));
+}
+
+#[tokio::test]
+async fn a_model_that_is_known_to_take_no_pictures_is_never_shown_one() {
+    let turns = [Turn::new().call("Picture", json!({ "bytes": 9 })), Turn::new().text("So what.")];
+    let mut stage = Stage::new(turns).await;
+    stage.options.images = false;
+    assert_eq!(stage.run(&mut stage.agent(), "Look").await.end, End::Answered);
+    let text = stage.requests().pop().unwrap().text;
+    assert!(text.contains("[not shown: image, image/png, 9 bytes]") && !text.contains("base64"), "{text}");
+}
+
+#[tokio::test]
+async fn thoughts_that_the_api_does_not_know_are_left_out_once() {
+    let stage = Stage::new([
+        Turn::new().thinking("Hm.").call("Sized", json!({ "bytes": 5 })),
+        Turn::refusal(400, "messages.1.content.0: Invalid `signature` in `thinking` block"),
+        Turn::new().text("Five."),
+    ])
+    .await;
+    let outcome = stage.run(&mut stage.agent(), "How many?").await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "Five."));
+    let sent: Vec<bool> =
+        stage.requests().iter().map(|request| request.text.contains("\"thinking\"")).collect();
+    assert_eq!(sent, [false, true, false]);
+
+    let refusal = || Turn::refusal(400, "Invalid `signature` in `thinking` block");
+    let stage = Stage::new(Script::always(refusal())).await;
+    assert!(matches!(stage.run(&mut stage.agent(), "Go").await.end, End::Failed(_)));
+    assert_eq!(stage.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_be_left_alone_for_long_says_for_how_long() {
+    let stage = Stage::new([Turn::refusal(429, "slow down").header("retry-after", "3600")]).await;
+    let End::Failed(error) = stage.run(&mut stage.agent(), "Go").await.end else { panic!("it did not fail") };
+    assert_eq!(error.to_string(), "slow down; the server asks to be left alone for 1 h (HTTP 429)");
 }
 
 #[tokio::test]

@@ -135,6 +135,19 @@ async fn the_model_is_told_where_it_is_and_what_the_caller_adds() {
 }
 
 #[tokio::test]
+async fn the_session_is_named_only_where_the_caller_says_that_the_field_is_known() {
+    for dialect in [Dialect::OpenAi, Dialect::Responses] {
+        let mut stage = Stage::speaking(dialect, ["Hi.", "Hi."]).await;
+        stage.run(&mut stage.agent(), "Hello").await;
+        stage.options.cache_key = true;
+        stage.run(&mut stage.agent(), "Hello").await;
+        let keys: Vec<Value> =
+            stage.requests().iter().map(|request| request.body["prompt_cache_key"].clone()).collect();
+        assert_eq!(keys, [json!(null), json!(stage.session.id().to_string())], "{dialect}");
+    }
+}
+
+#[tokio::test]
 async fn a_conversation_goes_on_with_another_api() {
     let stage = Stage::new([
         Turn::new().call("Sized", json!({ "bytes": 3 })),

@@ -1,6 +1,7 @@
 //! Interrupts, limits, circles.
 
 use haft_agent::End;
+use haft_model::Dialect;
 use haft_testkit::{Script, Turn};
 use serde_json::json;
 
@@ -77,6 +78,66 @@ async fn a_run_ends_after_so_many_turns_or_tokens() {
     stage.options.max_tokens = Some(50);
     let outcome = stage.run(&mut stage.agent(), "Go").await;
     assert_eq!((outcome.end, outcome.usage.output), (End::TokenLimit, 60));
+}
+
+#[tokio::test]
+async fn an_answer_gets_no_more_tokens_than_the_run_has_left() {
+    for (dialect, field) in [
+        (Dialect::Anthropic, "/max_tokens"),
+        (Dialect::OpenAi, "/max_tokens"),
+        (Dialect::Responses, "/max_output_tokens"),
+        (Dialect::Gemini, "/generationConfig/maxOutputTokens"),
+    ] {
+        let mut stage = Stage::speaking(dialect, endless()).await;
+        stage.options.max_tokens = Some(50);
+        stage.options.answer_tokens = Some(40);
+        stage.run(&mut stage.agent(), "Go").await;
+        let asked: Vec<u64> = stage
+            .requests()
+            .iter()
+            .map(|request| request.body.pointer(field).unwrap().as_u64().unwrap())
+            .collect();
+        // Less than 16 no API would take.
+        assert_eq!(asked, [40, 30, 16], "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_gets_no_more_tokens_than_the_window_has_room_for() {
+    // 8,000 of 10,000 tokens would be made shorter.
+    let counted = haft_model::Usage { input: 6_000, output: 20, ..Default::default() };
+    let first = Turn::new().call("Sized", json!({ "bytes": 4 })).usage(counted);
+    let mut stage = Stage::new([first, Turn::new().text("Done.")]).await;
+    stage.options.window = 10_000;
+    stage.run(&mut stage.agent(), &"long ".repeat(4_000)).await;
+    let asked: Vec<u64> =
+        stage.requests().iter().map(|request| request.body["max_tokens"].as_u64().unwrap()).collect();
+    assert_eq!(asked[0], 32_000, "nobody has counted yet");
+    assert!((3_000..4_000).contains(&asked[1]), "{asked:?}");
+}
+
+#[tokio::test]
+async fn that_the_person_stopped_it_is_known_to_whoever_goes_on() {
+    let first = || Turn::new().text("A long story").pause(std::time::Duration::from_secs(60)).text("ends.");
+    for words in ["Enough", ""] {
+        let stage = Stage::new([first(), Turn::new().text("Fine.")]).await;
+        let mut agent = stage.agent();
+        let stop = |words: &str, interrupt: &haft_engine::turn::Interrupt| {
+            if words.starts_with("text") {
+                interrupt.trigger();
+            }
+        };
+        stage.run_with(&mut agent, "Tell", stop).await;
+        // Another process has what was said, and nothing else.
+        let past = haft_agent::Past { messages: agent.history().messages().to_vec(), ..Default::default() };
+        let outcome = stage.run(&mut stage.agent_after(past), words).await;
+        assert_eq!((outcome.end, outcome.text.as_str()), (End::Answered, "Fine."));
+        let messages = stage.requests()[1].body["messages"].clone();
+        assert_eq!(messages.as_array().map(Vec::len), Some(3), "{messages}");
+        let told = messages[2]["content"].to_string();
+        assert!(told.contains("The person stopped the turn"), "{told}");
+        assert!(told.contains(if words.is_empty() { "go on with it" } else { words }), "{told}");
+    }
 }
 
 #[tokio::test]

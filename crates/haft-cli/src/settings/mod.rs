@@ -78,6 +78,12 @@ pub(crate) struct Model {
     pub(crate) base_url: Option<String>,
     /// The variable of the environment that has the key.
     pub(crate) key_env: Option<String>,
+    /// Headers that it is asked with.
+    pub(crate) headers: BTreeMap<String, String>,
+    /// Fields that each request has besides haft's, or in place of them.
+    pub(crate) extra: serde_json::Map<String, serde_json::Value>,
+    /// Whether it is shown pictures.
+    pub(crate) images: Option<bool>,
     /// How much it thinks.
     pub(crate) thinking: Option<Thought>,
     /// The tokens of its window.
@@ -179,12 +185,17 @@ impl Auto {
 }
 
 impl Model {
-    fn and(self, later: Model) -> Model {
+    fn and(mut self, later: Model) -> Model {
+        self.headers.extend(later.headers);
+        self.extra.extend(later.extra);
         Model {
             name: later.name.or(self.name),
             dialect: later.dialect.or(self.dialect),
             base_url: later.base_url.or(self.base_url),
             key_env: later.key_env.or(self.key_env),
+            headers: self.headers,
+            extra: self.extra,
+            images: later.images.or(self.images),
             thinking: later.thinking.or(self.thinking),
             context_tokens: later.context_tokens.or(self.context_tokens),
             answer_tokens: later.answer_tokens.or(self.answer_tokens),

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Context;
 use crossterm::event::{Event as Typed, EventStream, KeyEventKind};
 use futures::StreamExt;
-use haft_agent::{Agent, AgentEvent, End, Outcome};
+use haft_agent::{Agent, AgentEvent, End, Outcome, tells_stop};
 use haft_engine::{
     Session,
     policy::Mode,
@@ -497,7 +497,9 @@ impl<'a> Ui<'a> {
         let place = self.session.facts().cwd.display().to_string();
         self.note(Tone::Plain, format!("haft {} in {place}", env!("CARGO_PKG_VERSION")));
         let messages = agent.history().messages();
-        let Some(from) = messages.iter().rposition(|message| matches!(message, Message::User(_))) else {
+        let Some(from) =
+            messages.iter().rposition(|message| matches!(message, Message::User(_)) && !tells_stop(message))
+        else {
             return;
         };
         self.note(Tone::Plain, format!("going on with {} messages; the last were:", messages.len()));

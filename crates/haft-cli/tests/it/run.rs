@@ -202,6 +202,27 @@ fn a_model_that_does_not_answer_is_exit_1() {
 }
 
 #[test]
+fn a_server_gets_the_fields_and_headers_of_the_settings_and_none_that_only_openai_knows() {
+    let model = Model::new(Script::always("Hi.".into()));
+    let place = Place::new(
+        "-- config/haft/haft.toml
+         [model]
+         headers = { x-title = 'from ${HOME}' }
+         extra = { top_k = 20, stream_options = '' }
+         ",
+    );
+    for dialect in ["openai", "responses"] {
+        let ran = place.haft(&["run", "--dialect", dialect, "--base-url", &model.url(), "Hello"]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, "Hi.\n"), "{ran:?}");
+        let request = model.requests().pop().unwrap();
+        assert_eq!(request.body["top_k"], 20);
+        assert!(!request.text.contains("stream_options"), "{dialect}: {}", request.text);
+        assert!(!request.text.contains("prompt_cache_key"), "{dialect}: {}", request.text);
+        assert!(request.header("x-title").unwrap().starts_with("from /"), "{dialect}");
+    }
+}
+
+#[test]
 fn a_model_that_says_nothing_for_too_long_is_asked_again() {
     let late = Turn::new().text("I th").pause(Duration::from_secs(60)).text("ink.");
     let model = Model::new([late, Turn::new().text("Here.")]);

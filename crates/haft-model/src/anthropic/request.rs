@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::{block, results_referring, text};
 use crate::{
     Dialect, Effort, History, Message, RequestOptions, Thinking, ToolChoice,
-    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, quoted},
+    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, fitting_name, quoted},
+    families::is_claude,
     piece::{Piece, pieces_of},
 };
 
@@ -24,6 +25,10 @@ const LEAST_BUDGET: u32 = 1_024;
 
 /// What is left for the answer, besides thoughts.
 const ROOM: u32 = 8_000;
+
+/// What servers that are compatible write of thoughts that nobody has signed. Anthropic's own refuses them; no text has it in this
+/// form, since its quotes would be escaped.
+const UNSIGNED: &str = "\"signature\":\"\"";
 
 const BREAKPOINT: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
@@ -107,14 +112,38 @@ fn write_system(history: &History, options: &RequestOptions, json: &mut String) 
 
 fn write_messages(history: &History, options: &RequestOptions, json: &mut String) {
     let marked = if options.uncached { [None; 2] } else { marked(history) };
+    let wants_signatures = is_claude(&options.model);
     json.push('[');
-    for (index, (_, encoded)) in history.encoded().enumerate() {
+    let mut is_users = false;
+    for (index, (message, encoded)) in history.encoded().enumerate() {
+        let was_users = std::mem::replace(&mut is_users, !matches!(message, Message::Assistant(_)));
+        let mark = encoded.mark.filter(|_| marked.contains(&Some(index)));
+        if was_users && is_users && write_joined(encoded, mark, json) {
+            continue;
+        }
         if index > 0 {
             json.push(',');
         }
-        write_marked(&encoded.json, encoded.mark.filter(|_| marked.contains(&Some(index))), json);
+        match message {
+            Message::Assistant(said) if wants_signatures && encoded.json.contains(UNSIGNED) => {
+                json.push_str(&assistant(said, true).json);
+            }
+            _ => write_marked(&encoded.json, mark, json),
+        }
     }
     json.push(']');
+}
+
+/// Puts what the person says into the message with the results before it, after these: roles alternate for some who are
+/// compatible. Says no where it is not of that form.
+fn write_joined(encoded: &Encoded, mark: Option<usize>, json: &mut String) -> bool {
+    const BEGIN: &str = r#"{"role":"user","content":["#;
+    const END: &str = "]}";
+    let Some(rest) = encoded.json.strip_prefix(BEGIN).filter(|_| json.ends_with("}]}")) else { return false };
+    json.truncate(json.len() - END.len());
+    json.push(',');
+    write_marked(rest, mark.map(|mark| mark - BEGIN.len()), json);
+    true
 }
 
 fn write_marked(item: &str, mark: Option<usize>, json: &mut String) {
@@ -151,7 +180,7 @@ fn marked(history: &History) -> [Option<usize>; 2] {
 pub(crate) fn message(message: &Message, kept: &BTreeSet<String>) -> Encoded {
     match message {
         Message::User(blocks) => user(blocks),
-        Message::Assistant(message) => assistant(message),
+        Message::Assistant(message) => assistant(message, false),
         Message::Results(results) if results.is_empty() => Encoded::default(),
         Message::Results(results) => answered(results, kept),
     }
@@ -182,8 +211,12 @@ fn with_mark(message: &Value) -> Encoded {
 }
 
 /// A message must not end with thoughts: an answer that was cut off while the model thought goes back without them.
-fn assistant(message: &Assistant) -> Encoded {
+fn assistant(message: &Assistant, signed_only: bool) -> Encoded {
     let said = message.parts.iter().filter_map(|said| Some((said, part(said)?)));
+    let is_sent = |(said, block): &(&Part, String)| {
+        !(signed_only && matches!(said.said, Said::Thinking(_)) && block.contains(UNSIGNED))
+    };
+    let said = said.filter(is_sent);
     let mut said: Vec<(&Part, String)> = said.collect();
     while said.last().is_some_and(|(last, _)| matches!(last.said, Said::Thinking(_))) {
         said.pop();
@@ -210,6 +243,6 @@ fn part(part: &Part) -> Option<String> {
 
 fn tool_use(call: &Call) -> String {
     let id = quoted(&fitting_id(call.id.as_str()));
-    let (name, input) = (quoted(&call.name), arguments(&call.input));
+    let (name, input) = (quoted(&fitting_name(&call.name)), arguments(&call.input));
     format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
 }

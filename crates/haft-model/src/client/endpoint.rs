@@ -20,14 +20,9 @@ pub struct Endpoint {
 impl Endpoint {
     /// The vendor's own address, without a key.
     pub fn new(dialect: Dialect) -> Endpoint {
-        let base = match dialect {
-            Dialect::Anthropic => "https://api.anthropic.com",
-            Dialect::OpenAi | Dialect::Responses => "https://api.openai.com",
-            Dialect::Gemini => "https://generativelanguage.googleapis.com",
-        };
         Endpoint {
             dialect,
-            base: base.to_owned(),
+            base: vendors_own(dialect).to_owned(),
             key: None,
             extra: Vec::new(),
             connect: Duration::from_secs(10),
@@ -69,6 +64,14 @@ impl Endpoint {
     /// The API's language.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Whether it is its vendor's own address, however that is written. What others say that they are compatible with may
+    /// refuse fields that only the vendor knows.
+    pub fn is_vendors(&self) -> bool {
+        let host = |url: Url| url.host_str().map(str::to_owned);
+        let own = Url::parse(vendors_own(self.dialect)).ok().and_then(host);
+        own.is_some() && self.url("").ok().and_then(host) == own
     }
 
     /// The variable of the environment that usually has the key.
@@ -129,10 +132,12 @@ impl Endpoint {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// An error without the key: servers repeat what they were sent.
+    /// An error without the key: servers repeat what they were sent. A header that is long enough for one may be one.
     pub(super) fn without_key(&self, mut error: ModelError) -> ModelError {
-        if let Some(Key(key)) = self.key.as_ref().filter(|key| key.0.len() >= 6) {
-            error.message = error.message.replace(key.as_str(), "…");
+        let key = self.key.iter().map(|key| key.0.as_str()).filter(|key| key.len() >= 6);
+        let headers = self.extra.iter().map(|(_, value)| value.as_str()).filter(|value| value.len() >= 12);
+        for secret in key.chain(headers) {
+            error.message = error.message.replace(secret, "…");
         }
         error
     }
@@ -152,6 +157,15 @@ impl Endpoint {
         }
         headers.extend(self.extra.iter().cloned());
         headers
+    }
+}
+
+/// Where the vendor of an API has it.
+fn vendors_own(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Anthropic => "https://api.anthropic.com",
+        Dialect::OpenAi | Dialect::Responses => "https://api.openai.com",
+        Dialect::Gemini => "https://generativelanguage.googleapis.com",
     }
 }
 

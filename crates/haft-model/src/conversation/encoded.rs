@@ -53,7 +53,7 @@ pub(crate) fn arguments(input: &Arguments) -> Cow<'_, str> {
     }
 }
 
-fn is_object(text: &str) -> bool {
+pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
@@ -70,6 +70,18 @@ pub(crate) fn fitting_id(id: &str) -> Cow<'_, str> {
 /// calls worse where it finds another.
 pub(crate) fn fitting_chat_id(id: &str) -> Cow<'_, str> {
     fitting(id, ".:")
+}
+
+/// The name of a tool as every API takes it. Models make names up, with marks of their templates in them or with nothing at all,
+/// and an API that finds one in what was said refuses all of it.
+pub(crate) fn fitting_name(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 64;
+    let is_taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match name {
+        "" => "unnamed".into(),
+        name if name.len() <= MOST && name.chars().all(is_taken) => name.into(),
+        name => name.chars().take(MOST).map(|c| if is_taken(c) { c } else { '_' }).collect::<String>().into(),
+    }
 }
 
 fn fitting<'i>(id: &'i str, more: &str) -> Cow<'i, str> {
@@ -116,5 +128,13 @@ mod tests {
         assert_ne!(fitting_id(""), "");
         assert_eq!(fitting_chat_id("functions.Read:0"), "functions.Read:0");
         assert_ne!(fitting_chat_id("a b"), "a b");
+    }
+
+    #[test]
+    fn a_name_that_was_made_up_becomes_one_that_a_tool_could_have() {
+        assert_eq!(fitting_name("mcp__git-hub__list_2"), "mcp__git-hub__list_2");
+        assert_eq!(fitting_name("Read<|channel|>commentary"), "Read__channel__commentary");
+        assert_eq!(fitting_name(""), "unnamed");
+        assert_eq!(fitting_name(&"é".repeat(90)), "_".repeat(64));
     }
 }

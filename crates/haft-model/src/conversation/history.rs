@@ -10,7 +10,7 @@ use haft_tool::Block;
 use serde_json::Value;
 
 use super::{Encoded, Message, Request, RequestOptions};
-use crate::{Dialect, anthropic, gemini, openai, responses};
+use crate::{Dialect, anthropic, gemini, openai, piece::told, responses};
 
 /// A conversation: the system prompt, the tools, and the messages so far.
 ///
@@ -33,6 +33,8 @@ pub struct History {
     encoded: Vec<Encoded>,
     /// What each message takes of the model's window, in bytes of text.
     weights: Vec<usize>,
+    /// Whether pictures, sounds and documents are told in words.
+    worded: bool,
 }
 
 /// The `tools` field: the items of its list, or nothing.
@@ -56,6 +58,7 @@ impl History {
             messages: Vec::new(),
             encoded: Vec::new(),
             weights: Vec::new(),
+            worded: false,
         }
     }
 
@@ -95,12 +98,43 @@ impl History {
         if before.kept == self.tools.kept {
             return;
         }
-        for (index, message) in self.messages.iter().enumerate() {
-            if loaded(message).next().is_some() {
-                let encoded = encode(self.dialect, &self.tools, message);
-                self.weights[index] = self.weigh(message, &encoded);
-                self.encoded[index] = encoded;
+        self.encode_again(|message| loaded(message).next().is_some());
+    }
+
+    /// Whether the model is shown pictures, sounds and documents, as it is unless told, or told in words what was there: many
+    /// models take nothing but text.
+    pub fn set_media(&mut self, shown: bool) {
+        if std::mem::replace(&mut self.worded, !shown) == shown {
+            self.encode_again(has_media);
+        }
+    }
+
+    /// Whether there is anything that could be shown and is not text.
+    pub fn has_media(&self) -> bool {
+        !self.worded && self.messages.iter().any(has_media)
+    }
+
+    /// Leaves the model's thoughts out of all that was said, with whatever was signed together with them: an API that does not
+    /// know its signature, because another server or another key was asked then, refuses the whole conversation.
+    pub fn forget_thoughts(&mut self) {
+        for index in 0..self.messages.len() {
+            let Message::Assistant(said) = &self.messages[index] else { continue };
+            let thoughtless = said.without_thoughts();
+            if thoughtless != *said {
+                self.replace(index, thoughtless);
             }
+        }
+        // Their ids are those that the calls are sent with.
+        self.encode_again(|message| matches!(message, Message::Results(_)));
+    }
+
+    fn encode_again(&mut self, which: impl Fn(&Message) -> bool) {
+        for index in
+            (0..self.messages.len()).filter(|index| which(&self.messages[*index])).collect::<Vec<_>>()
+        {
+            let encoded = self.encode(index, &self.messages[index]);
+            self.weights[index] = self.weigh(index, &self.messages[index], &encoded);
+            self.encoded[index] = encoded;
         }
     }
 
@@ -119,11 +153,12 @@ impl History {
                 self.replace(self.messages.len() - 1, Message::User(whole));
             }
             (_, message) => {
-                let encoded = encode(self.dialect, &self.tools, &message);
+                let place = self.messages.len();
+                let encoded = self.encode(place, &message);
                 if encoded.json.is_empty() && matches!(message, Message::Assistant(_)) {
                     return;
                 }
-                self.weights.push(self.weigh(&message, &encoded));
+                self.weights.push(self.weigh(place, &message, &encoded));
                 self.encoded.push(encoded);
                 self.messages.push(message);
             }
@@ -147,8 +182,8 @@ impl History {
     pub fn replace(&mut self, index: usize, message: impl Into<Message>) {
         let message = slim(message.into());
         if index < self.messages.len() {
-            let encoded = encode(self.dialect, &self.tools, &message);
-            self.weights[index] = self.weigh(&message, &encoded);
+            let encoded = self.encode(index, &message);
+            self.weights[index] = self.weigh(index, &message, &encoded);
             self.encoded[index] = encoded;
             self.messages[index] = message;
         }
@@ -167,11 +202,34 @@ impl History {
         self.system.len() + self.tools.json.len() - self.tools.kept_bytes + messages
     }
 
-    fn weigh(&self, message: &Message, encoded: &Encoded) -> usize {
-        match without_media(message) {
+    fn weigh(&self, place: usize, message: &Message, encoded: &Encoded) -> usize {
+        match without_media(message).filter(|_| !self.worded) {
             None => encoded.json.len(),
-            Some((rest, media)) => encode(self.dialect, &self.tools, &rest).json.len() + media,
+            Some((rest, media)) => self.encode(place, &rest).json.len() + media,
         }
+    }
+
+    /// A message at a place, in its API's form. Some of it depends on what was said before.
+    fn encode(&self, place: usize, message: &Message) -> Encoded {
+        if self.worded && has_media(message) {
+            return self.encode_shown(place, &in_words(message));
+        }
+        self.encode_shown(place, message)
+    }
+
+    fn encode_shown(&self, place: usize, message: &Message) -> Encoded {
+        let before = &self.messages[..place];
+        match self.dialect {
+            Dialect::Anthropic => anthropic::message(message, &self.tools.kept),
+            Dialect::OpenAi => openai::message(message, before),
+            Dialect::Responses => responses::message(message, before),
+            Dialect::Gemini => gemini::message(message),
+        }
+    }
+
+    /// Whether a message has something that is shown and is not text.
+    pub(crate) fn shows_media_of(&self, message: &Message) -> bool {
+        !self.worded && has_media(message)
     }
 
     /// The request that asks the model to go on.
@@ -246,15 +304,6 @@ impl Tools {
     }
 }
 
-fn encode(dialect: Dialect, tools: &Tools, message: &Message) -> Encoded {
-    match dialect {
-        Dialect::Anthropic => anthropic::message(message, &tools.kept),
-        Dialect::OpenAi => openai::message(message),
-        Dialect::Responses => responses::message(message),
-        Dialect::Gemini => gemini::message(message),
-    }
-}
-
 /// What a picture takes of a window, at most: APIs make larger ones smaller before they count.
 const PICTURE: usize = 6_400;
 
@@ -263,13 +312,13 @@ const PAGE: usize = 100 * 1024;
 
 /// A message without the bytes of its media, and what those weigh; nothing if it has none.
 fn without_media(message: &Message) -> Option<(Message, usize)> {
-    let has_media = |blocks: &[Block]| blocks.iter().any(|block| media_weight(block) > 0);
     match message {
-        Message::User(blocks) if has_media(blocks) => {
+        _ if !has_media(message) => None,
+        Message::User(blocks) => {
             let (blocks, media) = stripped(blocks);
             Some((Message::User(blocks), media))
         }
-        Message::Results(results) if results.iter().any(|result| has_media(&result.blocks)) => {
+        Message::Results(results) => {
             let mut media = 0;
             let strip = |result: &ToolResult| {
                 let (blocks, weight) = stripped(&result.blocks);
@@ -278,7 +327,28 @@ fn without_media(message: &Message) -> Option<(Message, usize)> {
             };
             Some((Message::Results(results.iter().map(strip).collect()), media))
         }
-        _ => None,
+        Message::Assistant(_) => None,
+    }
+}
+
+fn has_media(message: &Message) -> bool {
+    let has_media = |blocks: &[Block]| blocks.iter().any(|block| media_weight(block) > 0);
+    match message {
+        Message::User(blocks) => has_media(blocks),
+        Message::Results(results) => results.iter().any(|result| has_media(&result.blocks)),
+        Message::Assistant(_) => false,
+    }
+}
+
+/// A message that says what it has no words for.
+fn in_words(message: &Message) -> Message {
+    match message {
+        Message::User(blocks) => Message::User(told(blocks)),
+        Message::Results(results) => {
+            let tell = |result: &ToolResult| ToolResult { blocks: told(&result.blocks), ..result.clone() };
+            Message::Results(results.iter().map(tell).collect())
+        }
+        Message::Assistant(_) => message.clone(),
     }
 }
 

@@ -10,13 +10,15 @@ mod encoded; //  a message as the text of its JSON
 mod fields; //   the text of a request
 mod saved; //    what the model said, in a form that lasts
 
+use std::borrow::Cow;
+
 use haft_engine::{result::ToolResult, turn::Call};
 use haft_tool::Block;
 use serde::{Deserialize, Serialize};
 
 use crate::Dialect;
 
-pub(crate) use encoded::{Encoded, arguments, fitting_chat_id, fitting_id, quoted};
+pub(crate) use encoded::{Encoded, arguments, fitting_chat_id, fitting_id, fitting_name, is_object, quoted};
 pub(crate) use fields::Fields;
 pub use history::History;
 pub use request::{Effort, Request, RequestOptions, Thinking, ToolChoice};
@@ -62,6 +64,17 @@ impl Assistant {
             _ => None,
         });
         texts.collect()
+    }
+
+    /// The same without thoughts, and without what an API wants back of a part that may have been signed with them. What only
+    /// its API understands stays: there is nothing else of it.
+    fn without_thoughts(&self) -> Assistant {
+        let spoken = self.parts.iter().filter(|part| !matches!(part.said, Said::Thinking(_)));
+        let parts = spoken.map(|part| match part.said {
+            Said::Other(_) => part.clone(),
+            _ => Part::new(part.said.clone()),
+        });
+        Assistant { parts: parts.collect() }
     }
 
     /// Its calls, in order.
@@ -112,8 +125,38 @@ impl Part {
         Part { said, kept: Some(Kept { dialect, json }) }
     }
 
-    /// What this API is sent back word for word.
+    /// What this API is sent back word for word. A call by a name that no tool can have is none of it: the API would refuse
+    /// what its own model wrote.
     pub(crate) fn kept_for(&self, dialect: Dialect) -> Option<&str> {
+        if let Said::Call(call) = &self.said
+            && fitting_name(&call.name) != call.name
+        {
+            return None;
+        }
         self.kept.as_ref().filter(|kept| kept.dialect == dialect).map(|kept| kept.json.as_str())
     }
+}
+
+/// Results whose ids are those that the API is sent for their calls: one that is sent its own call back knows it by the id that
+/// it gave, any other gets an id that fits.
+pub(crate) fn with_sent_ids(
+    results: &[ToolResult],
+    before: &[Message],
+    dialect: Dialect,
+    fitting: fn(&str) -> Cow<'_, str>,
+) -> Vec<ToolResult> {
+    let said = before.iter().rev().find_map(|message| match message {
+        Message::Assistant(said) => Some(said),
+        _ => None,
+    });
+    let is_its_own = |result: &ToolResult| {
+        let is_call = |part: &&Part| matches!(&part.said, Said::Call(call) if call.id == result.call);
+        let part = said.and_then(|said| said.parts.iter().find(is_call));
+        part.is_some_and(|part| part.kept_for(dialect).is_some())
+    };
+    let sent = results.iter().map(|result| match is_its_own(result) {
+        true => result.clone(),
+        false => ToolResult { call: fitting(result.call.as_str()).into(), ..result.clone() },
+    });
+    sent.collect()
 }

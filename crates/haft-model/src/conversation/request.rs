@@ -25,7 +25,8 @@ pub struct RequestOptions {
     pub whole: bool,
     /// No breakpoints for Anthropic's prompt cache. Other APIs cache by themselves.
     pub uncached: bool,
-    /// What requests of one conversation have in common, so that OpenAI's caches find them: the session's id.
+    /// What requests of one conversation have in common, so that OpenAI's caches find them: the session's id. For OpenAI's own
+    /// address only: servers that are compatible with it know no such field, and strict ones refuse it.
     pub cache_key: Option<String>,
     /// Fields of the API's own, put in place of haft's. `null` leaves a field out.
     pub extra: Map<String, Value>,

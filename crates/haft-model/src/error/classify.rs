@@ -115,6 +115,12 @@ fn kind(status: u16, said: &Said) -> ErrorKind {
     if is_context_window(status, said) {
         return ErrorKind::ContextWindow;
     }
+    if is_media(status, said) {
+        return ErrorKind::Media;
+    }
+    if is_thoughts(status, said) {
+        return ErrorKind::Thoughts;
+    }
     if said.has(&["insufficient_quota", "billing", "payment_required"]) {
         return ErrorKind::Quota;
     }
@@ -170,7 +176,7 @@ fn kind_of_words(said: &Said) -> ErrorKind {
 
 /// No two servers say it in the same way, and few by a code.
 fn is_context_window(status: u16, said: &Said) -> bool {
-    const WORDS: [&str; 16] = [
+    const WORDS: [&str; 19] = [
         "prompt is too long",
         "maximum context length",
         "exceed context limit",
@@ -187,13 +193,86 @@ fn is_context_window(status: u16, said: &Said) -> bool {
         "exceeds the context length",
         "context window exceeds limit",
         "reduce the length of the messages",
+        "context size has been exceeded",
+        "longer than the model's context length",
+        "longer than the maximum model length",
     ];
+    // The same words are said of other things.
+    const OF_TOKENS: [&str; 3] = ["exceeds the limit of", "model only supports up to", "must have less than"];
     if said.has(&["context_length_exceeded", "exceed_context_size", "model_context_window_exceeded"]) {
         return true;
     }
     let message = said.message.to_ascii_lowercase();
-    // Some answer with 500; a limit of tokens in a minute is another matter.
-    matches!(status, 0 | 400 | 413 | 422 | 500) && WORDS.iter().any(|words| message.contains(words))
+    if asks_for_more_than_there_is(&message) {
+        return true;
+    }
+    let is_said = |words: &&str| message.contains(*words);
+    let is_too_long =
+        WORDS.iter().any(is_said) || (message.contains("token") && OF_TOKENS.iter().any(is_said));
+    // Some answer with 500; a limit of tokens in a minute is another matter,
+    matches!(status, 0 | 400 | 413 | 422 | 500) && is_too_long
+}
+
+/// unless one request is more than all of them: "… Limit 6000, Requested 7591 …". It is refused at any time.
+fn asks_for_more_than_there_is(message: &str) -> bool {
+    let figure = |word: &str| -> Option<u64> {
+        let (_, rest) = message.split_once(word)?;
+        let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
+        digits.replace(',', "").parse().ok()
+    };
+    matches!((figure("limit "), figure("requested ")), (Some(limit), Some(wanted)) if wanted > limit)
+}
+
+/// What servers say to a picture or a document that they, or the model, cannot take.
+fn is_media(status: u16, said: &Said) -> bool {
+    const WORDS: [&str; 22] = [
+        "unknown variant `image_url`",
+        "unknown variant `input_image`",
+        "unknown variant `file`",
+        "image input is not supported",
+        "image inputs are not supported",
+        "audio input is not supported",
+        "images are not supported",
+        "image is not supported",
+        "support image input",
+        "support image_url",
+        "not support image",
+        "not support vision",
+        "not support multimodal",
+        "not support pdf",
+        "image_url is only supported",
+        "not a multimodal model",
+        "at most 0 image",
+        "could not process image",
+        "could not process pdf",
+        "unable to process input image",
+        "image is not valid",
+        "a valid image",
+    ];
+    let message = said.message.to_ascii_lowercase();
+    matches!(status, 0 | 400 | 404 | 415 | 422 | 500 | 501)
+        && WORDS.iter().any(|words| message.contains(words))
+}
+
+/// What APIs say to thoughts that they have not signed or cannot decrypt, and strict servers to the fields that others want them
+/// back in.
+fn is_thoughts(status: u16, said: &Said) -> bool {
+    const WORDS: [[&str; 2]; 4] = [
+        ["invalid `signature`", "thinking"],
+        ["thought", "signature is not valid"],
+        ["encrypted content", "could not be"],
+        ["thinking` blocks", "cannot be modified"],
+    ];
+    const FIELDS: [&str; 4] =
+        ["reasoning_content", "reasoning_details", "extra_content", "provider_specific_fields"];
+    const REFUSED: [&str; 6] =
+        ["unsupported", "not supported", "not permitted", "not allowed", "unknown", "unrecognized"];
+    let message = said.message.to_ascii_lowercase();
+    let is_said = |words: &[&str; 2]| words.iter().all(|words| message.contains(words));
+    let has = |words: &[&str]| words.iter().any(|words| message.contains(words));
+    let is_field = has(&FIELDS) && has(&REFUSED);
+    said.has(&["invalid_encrypted_content"])
+        || (matches!(status, 0 | 400 | 422) && (is_field || WORDS.iter().any(is_said)))
 }
 
 fn shown(text: &str) -> String {
@@ -306,6 +385,71 @@ mod tests {
             r#"{"error":{"message":"maximum context length of tokens per minute"}}"#,
             ErrorKind::RateLimited,
         );
+        for (status, message) in [
+            (500, "Context size has been exceeded."),
+            (400, "The input (40000 tokens) is longer than the model's context length (32768 tokens)."),
+            (400, "The prompt (total length 9000) is longer than the maximum model length of 8192."),
+            (400, "Input token count 40000 exceeds the limit of 32768"),
+            (422, "inputs must have less than 4096 tokens. Given: 5000"),
+            (400, "this model only supports up to 8192 tokens"),
+        ] {
+            check(status, &format!(r#"{{"error":{{"message":"{message}"}}}}"#), ErrorKind::ContextWindow);
+        }
+        check(
+            400,
+            r#"{"error":{"message":"the name exceeds the limit of 64 characters"}}"#,
+            ErrorKind::Refused,
+        );
+    }
+
+    #[test]
+    fn a_request_that_no_minute_has_room_for_is_too_long_and_not_too_soon() {
+        let groq = r#"{"error":{"message":"Request too large for model `llama` on tokens per minute (TPM): Limit 6000, Requested 7591, please reduce","type":"tokens","code":"rate_limit_exceeded"}}"#;
+        check(413, groq, ErrorKind::ContextWindow);
+        let openai = r#"{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 36278.","type":"tokens","code":"rate_limit_exceeded"}}"#;
+        check(429, openai, ErrorKind::ContextWindow);
+        let soon = r#"{"error":{"message":"Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 28000, Requested 6278. Please try again in 8s.","code":"rate_limit_exceeded"}}"#;
+        check(429, soon, ErrorKind::RateLimited);
+    }
+
+    #[test]
+    fn pictures_that_cannot_be_taken_and_thoughts_that_are_not_known_are_told_apart() {
+        for (status, message) in [
+            (
+                400,
+                "Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text` at line 1",
+            ),
+            (
+                500,
+                "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+            ),
+            (404, "No endpoints found that support image input"),
+            (400, "Invalid content type. image_url is only supported by certain models."),
+            (400, "Qwen3-Coder is not a multimodal model"),
+            (400, "messages.2.content.0.image.source.base64.data: Could not process image"),
+        ] {
+            check(
+                status,
+                &serde_json::json!({ "error": { "message": message } }).to_string(),
+                ErrorKind::Media,
+            );
+        }
+        for message in [
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            "The encrypted content gAAA could not be verified.",
+            "Thought signature is not valid",
+            "'messages.2': for 'role:assistant' the following must be satisfied[('messages.2': property 'reasoning_content' is unsupported)]",
+            "body.messages.1.tool_calls.0.provider_specific_fields: Extra inputs are not permitted",
+        ] {
+            check(
+                400,
+                &serde_json::json!({ "error": { "message": message } }).to_string(),
+                ErrorKind::Thoughts,
+            );
+        }
+        let missing = r#"{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API."}}"#;
+        check(400, missing, ErrorKind::Refused);
+        check(400, r#"{"error":{"code":"invalid_encrypted_content","message":"no"}}"#, ErrorKind::Thoughts);
     }
 
     #[test]

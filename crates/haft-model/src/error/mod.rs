@@ -44,6 +44,10 @@ pub enum ErrorKind {
     ContextWindow,
     /// The request has too many bytes: make it smaller.
     TooLarge,
+    /// The model takes no pictures, sounds or documents, or not these: say in words what they were.
+    Media,
+    /// The API does not take the model's thoughts back, which another server or another key signed: leave them out.
+    Thoughts,
     /// There is no money left, or none was paid.
     Quota,
     /// The key is missing or wrong, or may not do this.

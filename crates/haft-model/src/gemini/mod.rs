@@ -7,6 +7,7 @@ use haft_engine::{pool::Offer, result::ToolResult, turn::Call};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    conversation::fitting_name,
     piece::{Kind, Media, Piece, messages, pieces},
     reading::{At, Calls, DialectError},
     schema::{Holds, Shown, each_schema, list_required, merge, say},
@@ -69,14 +70,32 @@ fn is_made(id: &str) -> bool {
 }
 
 pub(crate) fn results(results: &[ToolResult]) -> Value {
-    let mut after = Vec::new();
-    let mut parts: Vec<Value> = results.iter().map(|result| function_response(result, &mut after)).collect();
+    let (mut parts, mut after) = responses(results, false);
     parts.append(&mut after);
     parts.extend(messages(results).map(text));
     json!({ "role": "user", "parts": parts })
 }
 
-fn function_response(result: &ToolResult, after: &mut Vec<Value>) -> Value {
+/// The same as the contents of a conversation. Where a model does not take media inside of a result, they follow in a content of
+/// their own: beside results the API wants nothing but as many of them as there were calls.
+fn contents(results: &[ToolResult], inside: bool) -> Value {
+    let (mut parts, mut after) = responses(results, inside);
+    if after.is_empty() {
+        parts.extend(messages(results).map(text));
+        return json!([{ "role": "user", "parts": parts }]);
+    }
+    after.extend(messages(results).map(text));
+    json!([{ "role": "user", "parts": parts }, { "role": "user", "parts": after }])
+}
+
+/// The results, and what is shown after them.
+fn responses(results: &[ToolResult], inside: bool) -> (Vec<Value>, Vec<Value>) {
+    let mut after = Vec::new();
+    let parts = results.iter().map(|result| function_response(result, inside, &mut after)).collect();
+    (parts, after)
+}
+
+fn function_response(result: &ToolResult, inside: bool, after: &mut Vec<Value>) -> Value {
     let mut lines = Vec::new();
     let mut seen = Vec::new();
     for piece in pieces(result, |media| is_seen(media) || is_heard(media)) {
@@ -84,7 +103,7 @@ fn function_response(result: &ToolResult, after: &mut Vec<Value>) -> Value {
             Piece::Words(words) => lines.push(words.into_owned()),
             Piece::Media(media) => {
                 lines.push(media.attached());
-                if is_seen(&media) {
+                if inside && is_seen(&media) {
                     seen.push(inline_data(&media));
                 } else {
                     after.extend([text(&media.label(result)), inline_data(&media)]);
@@ -97,7 +116,7 @@ fn function_response(result: &ToolResult, after: &mut Vec<Value>) -> Value {
     if !is_made(result.call.as_str()) {
         response.insert("id".to_owned(), json!(result.call));
     }
-    response.insert("name".to_owned(), result.tool.as_str().into());
+    response.insert("name".to_owned(), fitting_name(&result.tool).into());
     response.insert("response".to_owned(), json!({ key: lines.join("\n") }));
     if !seen.is_empty() {
         response.insert("parts".to_owned(), seen.into());
@@ -105,7 +124,7 @@ fn function_response(result: &ToolResult, after: &mut Vec<Value>) -> Value {
     json!({ "functionResponse": response })
 }
 
-/// What may stand inside of a result.
+/// What the model can see, and what may stand inside of a result for those that take it there.
 fn is_seen(media: &Media<'_>) -> bool {
     (media.is_common_image() && media.media_type != "image/gif") || media.is_pdf()
 }

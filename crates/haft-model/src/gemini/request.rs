@@ -3,10 +3,11 @@
 use haft_tool::Block;
 use serde_json::{Map, Value, json};
 
-use super::{inline_data, is_heard, is_made, is_seen, results, text};
+use super::{contents, inline_data, is_heard, is_made, is_seen, text};
 use crate::{
     Dialect, Effort, History, Message, RequestOptions, Thinking, ToolChoice,
-    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, quoted},
+    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_name, quoted},
+    families::takes_media_in_results,
     piece::{Piece, pieces_of},
 };
 
@@ -22,9 +23,28 @@ pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
         fields.write("tools", |json| history.tools.write(json));
         fields.put_some("toolConfig", tool_config(&options.tool_choice));
     }
-    fields.write("contents", |json| history.write_messages(json, None));
+    fields.write("contents", |json| write_contents(history, options, json));
     fields.put_some("generationConfig", generation_config(options));
     fields.finish()
+}
+
+/// Which model reads a result is known only here. For those that take media inside of it, the few messages that have any
+/// are written anew.
+fn write_contents(history: &History, options: &RequestOptions, json: &mut String) {
+    let inside = takes_media_in_results(&options.model);
+    json.push('[');
+    for (index, (message, encoded)) in history.encoded().enumerate() {
+        if index > 0 {
+            json.push(',');
+        }
+        match message {
+            Message::Results(given) if inside && history.shows_media_of(message) => {
+                json.push_str(&Encoded::of(&contents(given, true)).json);
+            }
+            _ => json.push_str(&encoded.json),
+        }
+    }
+    json.push(']');
 }
 
 fn tool_config(choice: &ToolChoice) -> Option<Value> {
@@ -71,7 +91,7 @@ pub(crate) fn message(message: &Message) -> Encoded {
         Message::User(blocks) => user(blocks),
         Message::Assistant(message) => assistant(message),
         Message::Results(given) if given.is_empty() => Encoded::default(),
-        Message::Results(given) => Encoded::of(&results(given)),
+        Message::Results(given) => Encoded::of(&contents(given, false)),
     }
 }
 
@@ -106,7 +126,7 @@ fn part(part: &Part, is_first: &mut bool) -> Option<String> {
             if !is_made(call.id.as_str()) {
                 id = format!(r#""id":{},"#, quoted(call.id.as_str()));
             }
-            let (name, args) = (quoted(&call.name), arguments(&call.input));
+            let (name, args) = (quoted(&fitting_name(&call.name)), arguments(&call.input));
             let signature = match std::mem::take(is_first) {
                 true => format!(r#","thoughtSignature":"{NO_SIGNATURE}""#),
                 false => String::new(),

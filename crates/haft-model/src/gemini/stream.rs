@@ -119,6 +119,6 @@ fn stop(reason: &str) -> Stop {
         "MAX_TOKENS" => Stop::MaxTokens,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
         | "IMAGE_SAFETY" => Stop::Refused,
-        other => Stop::Other(other.to_owned()),
+        other => Stop::Broken(other.to_owned()),
     }
 }

@@ -92,7 +92,7 @@ fn part(media: &Media<'_>) -> Value {
 
 /// Strict mode is not asked for: it refuses most schemas that were not written for it, and haft checks every input.
 pub(crate) fn tool(offer: &Offer<'_>) -> Value {
-    let shown = Shown::of(offer);
+    let shown = Shown::for_grammars(offer);
     let mut function = Map::new();
     function.insert("name".to_owned(), offer.name.into());
     shown.describe(&mut function);

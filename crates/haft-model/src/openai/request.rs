@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::{part as media_part, results, text};
 use crate::{
     Dialect, Effort, History, Message, RequestOptions, Thinking, ToolChoice,
-    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_chat_id, quoted},
+    conversation::{
+        Assistant, Encoded, Fields, Part, Said, arguments, fitting_chat_id, fitting_name, quoted,
+        with_sent_ids,
+    },
     piece::{Piece, pieces_of},
 };
 
@@ -60,14 +63,12 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-pub(crate) fn message(message: &Message) -> Encoded {
+pub(crate) fn message(message: &Message, before: &[Message]) -> Encoded {
     match message {
         Message::User(blocks) => user(blocks),
-        Message::Assistant(message) => assistant(message),
+        Message::Assistant(message) => assistant(message, before),
         Message::Results(given) => {
-            let mut given = given.clone();
-            given.iter_mut().for_each(|result| result.call = fitting_chat_id(result.call.as_str()).into());
-            Encoded::of(&results(&given))
+            Encoded::of(&results(&with_sent_ids(given, before, Dialect::OpenAi, fitting_chat_id)))
         }
     }
 }
@@ -89,7 +90,7 @@ fn piece_part(piece: &Piece<'_>) -> Value {
     }
 }
 
-fn assistant(message: &Assistant) -> Encoded {
+fn assistant(message: &Assistant, before: &[Message]) -> Encoded {
     let words = message.text();
     let calls: Vec<String> = message.parts.iter().filter_map(call).collect();
     if words.trim().is_empty() && calls.is_empty() {
@@ -99,18 +100,24 @@ fn assistant(message: &Assistant) -> Encoded {
     let mut json = format!(r#"{{"role":"assistant","content":{content}"#);
     if !calls.is_empty() {
         json.push_str(&format!(r#","tool_calls":[{}]"#, calls.join(",")));
-        // Models that think between calls want their thoughts back while they work; at other times APIs ignore them, and
-        // one refuses them.
-        message.parts.iter().for_each(|part| push_kept_thoughts(part, &mut json));
+    }
+    // Models that think between calls want the thoughts of every message back from the first of these on; before it, APIs
+    // ignore them, and one, whose model makes no calls, refuses them.
+    if !calls.is_empty() || before.iter().any(thinks_between_calls) {
+        kept_thoughts(message).for_each(|kept| push_fields(kept, &mut json));
     }
     json.push('}');
     Encoded::new(json)
 }
 
-fn push_kept_thoughts(part: &Part, json: &mut String) {
-    if let (Said::Thinking(_), Some(kept)) = (&part.said, part.kept_for(Dialect::OpenAi)) {
-        push_fields(kept, json);
-    }
+fn thinks_between_calls(message: &Message) -> bool {
+    let Message::Assistant(said) = message else { return false };
+    kept_thoughts(said).next().is_some() && said.calls().next().is_some()
+}
+
+fn kept_thoughts(message: &Assistant) -> impl Iterator<Item = &str> {
+    let thoughts = message.parts.iter().filter(|part| matches!(part.said, Said::Thinking(_)));
+    thoughts.filter_map(|part| part.kept_for(Dialect::OpenAi))
 }
 
 /// The fields of an object, put into another.
@@ -124,13 +131,17 @@ fn push_fields(object: &str, json: &mut String) {
 
 fn call(part: &Part) -> Option<String> {
     let Said::Call(call) = &part.said else { return None };
-    let id = quoted(&fitting_chat_id(call.id.as_str()));
-    let (name, arguments) = (quoted(&call.name), quoted(&arguments(&call.input)));
+    let kept = part.kept_for(Dialect::OpenAi);
+    // The server that made an id may have put more into it than is an id's business, and looks for it there.
+    let id = match kept {
+        Some(_) => call.id.as_str().into(),
+        None => fitting_chat_id(call.id.as_str()),
+    };
+    let (name, arguments) = (quoted(&fitting_name(&call.name)), quoted(&arguments(&call.input)));
+    let id = quoted(&id);
     let mut json =
         format!(r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}"#);
-    if let Some(kept) = part.kept_for(Dialect::OpenAi) {
-        push_fields(kept, &mut json);
-    }
+    push_fields(kept.unwrap_or_default(), &mut json);
     json.push('}');
     Some(json)
 }

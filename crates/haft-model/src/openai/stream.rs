@@ -24,6 +24,8 @@ pub(crate) struct Reader {
     waiting: Vec<Slot>,
     /// The field that thoughts come in.
     thoughts: Option<&'static str>,
+    /// Whether that field came without anything in it.
+    is_thoughtless: bool,
     /// Thoughts in the form of OpenRouter.
     details: Vec<Value>,
     has_refused: bool,
@@ -109,6 +111,7 @@ impl Reader {
 
     /// Servers have a field for thoughts under one of two names, and some send the same under both.
     fn thoughts(&mut self, delta: &Value, draft: &mut Draft) -> Result<(), ModelError> {
+        self.is_thoughtless |= delta.get("reasoning_content").is_some_and(|thought| thought == "");
         for name in ["reasoning_content", "reasoning"] {
             if let Some(piece) = delta.get(name).and_then(Value::as_str).filter(|piece| !piece.is_empty()) {
                 if *self.thoughts.get_or_insert(name) == name {
@@ -139,8 +142,8 @@ impl Reader {
         };
         let slot = self.calls[index].slot;
         draft.name(slot, name);
-        if let Some(extra) = field(json, "extra_content") {
-            draft.keep(slot, format!("{{\"extra_content\":{extra}}}"));
+        if let Some(kept) = kept_of_call(json) {
+            draft.keep(slot, kept);
         }
         match &function["arguments"] {
             Value::Null => {}
@@ -157,9 +160,11 @@ impl Reader {
     fn find(&self, piece: &Value, name: &str, draft: &Draft) -> Option<usize> {
         let number = piece.get("index").and_then(Value::as_u64);
         let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
+        // A piece without a name goes on with a call, whatever id it has: some servers make a new one for each piece.
+        let is_same = |call: &OpenCall| id.is_empty() || name.is_empty() || call.id == id;
         let is_it = |call: &OpenCall| match number {
-            Some(_) => call.number == number && (id.is_empty() || call.id.is_empty() || call.id == id),
-            None => id.is_empty() || call.id == id,
+            Some(_) => call.number == number && (call.id.is_empty() || is_same(call)),
+            None => is_same(call),
         };
         let index = self.calls.iter().rposition(is_it)?;
         // A name after whole arguments, or another one after some, is another call unless the id says otherwise.
@@ -179,6 +184,10 @@ impl Reader {
         });
         let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
         let slot = draft.open(id, name)?;
+        // An id of the server's own goes back to it as it is.
+        if draft.has_id(slot, id) {
+            draft.keep(slot, "{}");
+        }
         let number = piece.get("index").and_then(Value::as_u64);
         self.waiting.push(slot);
         self.calls.push(OpenCall { number, id: id.to_owned(), slot });
@@ -187,7 +196,7 @@ impl Reader {
 
     /// The message is complete: what of its thoughts goes back is known.
     pub(crate) fn finish(&mut self, draft: &mut Draft) {
-        let Some(slot) = draft.first_thinking() else { return };
+        let Some(slot) = draft.first_thinking() else { return self.finish_thoughtless(draft) };
         let mut kept = Map::new();
         if let Some(name) = self.thoughts {
             kept.insert(name.to_owned(), draft.all_thinking().into());
@@ -197,6 +206,24 @@ impl Reader {
         }
         draft.keep(slot, Value::from(kept).to_string());
     }
+
+    /// A model that thinks between calls, and did not think before this one: its API wants the field back, and not empty.
+    fn finish_thoughtless(&mut self, draft: &mut Draft) {
+        if !self.is_thoughtless || self.calls.is_empty() {
+            return;
+        }
+        if let Ok(slot) = draft.begin(Said::Thinking(String::new())) {
+            draft.keep(slot, r#"{"reasoning_content":" "}"#);
+        }
+    }
+}
+
+/// What a server wants back of a call: the signatures of Gemini's models, in Google's own place and in LiteLLM's.
+fn kept_of_call(json: &str) -> Option<String> {
+    let fields = ["extra_content", "provider_specific_fields"];
+    let found = fields.iter().filter_map(|name| Some(format!("\"{name}\":{}", field(json, name)?)));
+    let found: Vec<String> = found.filter(|field| !field.ends_with(":null")).collect();
+    (!found.is_empty()).then(|| format!("{{{}}}", found.join(",")))
 }
 
 fn begin(chunk: &Value, draft: &mut Draft) {
@@ -270,6 +297,8 @@ fn stop(reason: &str) -> Stop {
         "length" | "max_tokens" => Stop::MaxTokens,
         "model_context_window_exceeded" => Stop::ContextWindow,
         "content_filter" | "sensitive" => Stop::Refused,
+        "abort" | "aborted" | "cancelled" | "malformed_function_call" => Stop::Broken(reason.to_owned()),
+        // A word that nobody knows is mostly another one for the end.
         other => Stop::Other(other.to_owned()),
     }
 }

@@ -78,7 +78,7 @@ fn text(text: &str) -> Value {
 
 /// Strict mode is the default of this API and has to be refused by name; see the chat completions for why.
 pub(crate) fn tool(offer: &Offer<'_>) -> Value {
-    let shown = Shown::of(offer);
+    let shown = Shown::for_grammars(offer);
     let mut tool = Map::new();
     tool.insert("type".to_owned(), "function".into());
     tool.insert("name".to_owned(), offer.name.into());

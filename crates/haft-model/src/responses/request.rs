@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use super::{part as content_part, results};
 use crate::{
     Dialect, History, Message, RequestOptions, Thinking, ToolChoice,
-    conversation::{Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, quoted},
+    conversation::{
+        Assistant, Encoded, Fields, Part, Said, arguments, fitting_id, fitting_name, quoted, with_sent_ids,
+    },
+    families::may_think,
     openai::effort,
     piece::{Piece, pieces_of},
 };
@@ -29,7 +32,9 @@ pub(crate) fn request(history: &History, options: &RequestOptions) -> String {
     fields.put_some("temperature", options.temperature);
     fields.put_some("reasoning", options.thinking_of(history.dialect()).map(reasoning));
     fields.put("store", false);
-    fields.put("include", json!(["reasoning.encrypted_content"]));
+    if may_think(history.dialect(), &options.model) {
+        fields.put("include", json!(["reasoning.encrypted_content"]));
+    }
     fields.put_some("prompt_cache_key", options.cache_key.as_deref());
     if !options.whole {
         fields.put("stream", true);
@@ -53,14 +58,12 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-pub(crate) fn message(message: &Message) -> Encoded {
+pub(crate) fn message(message: &Message, before: &[Message]) -> Encoded {
     match message {
         Message::User(blocks) => user(blocks),
         Message::Assistant(message) => assistant(message),
         Message::Results(given) => {
-            let mut given = given.clone();
-            given.iter_mut().for_each(|result| result.call = fitting_id(result.call.as_str()).into());
-            Encoded::of(&results(&given))
+            Encoded::of(&results(&with_sent_ids(given, before, Dialect::Responses, fitting_id)))
         }
     }
 }
@@ -109,7 +112,7 @@ fn item(part: &Part) -> Option<String> {
         }
         Said::Call(call) => {
             let id = quoted(&fitting_id(call.id.as_str()));
-            let (name, arguments) = (quoted(&call.name), quoted(&arguments(&call.input)));
+            let (name, arguments) = (quoted(&fitting_name(&call.name)), quoted(&arguments(&call.input)));
             Some(format!(
                 r#"{{"type":"function_call","call_id":{id},"name":{name},"arguments":{arguments}}}"#
             ))

@@ -6,11 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use haft_engine::turn::{Arguments, Call};
 use serde_json::Value;
 
 use crate::{
     ErrorKind, ModelError,
-    conversation::Said,
+    conversation::{Said, is_object},
     stream::{Draft, Flow, Read, Slot, Stop, field, items, tells_error},
 };
 
@@ -81,14 +82,24 @@ impl Reader {
         // What was streamed without numbers cannot be told from what was not.
         let may_be_new = self.has_numbers || self.last.is_none();
         for (number, (json, item)) in texts.into_iter().zip(values.into_iter().flatten()).enumerate() {
-            let names = names(Some(&number.into()), &[&item["id"], &item["call_id"]]);
-            if may_be_new || names.iter().any(|name| self.slots.contains_key(name)) {
+            let mut names = names(Some(&number.into()), &[&item["id"], &item["call_id"]]);
+            // Some servers number this list anew: an id says more.
+            names.rotate_left(1);
+            let is_known = names.iter().any(|name| self.slots.contains_key(name));
+            if is_known || (may_be_new && !self.repeats(item, draft)) {
                 self.item_done(names, json, item, draft)?;
             }
         }
         draft.close_all();
         draft.stop = Some(self.stop(response));
         Ok(Flow::Over)
+    }
+
+    /// Whether a call was streamed already: some servers give it another id and number in the end.
+    fn repeats(&self, item: &Value, draft: &Draft) -> bool {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is_it = |call: &Call| call.name == text("name") && is_same(&call.input, text("arguments"));
+        item["type"] == "function_call" && !self.done.is_empty() && draft.calls().any(is_it)
     }
 
     /// The item with one of these names; of events without any, the one that was added last.
@@ -172,8 +183,10 @@ impl Reader {
             "function_call" => {
                 draft.name(slot, item["name"].as_str().unwrap_or_default());
                 close(slot, item, draft);
-                // Under an id of its own a call goes back as it is known here: its result has that id.
-                if !draft.has_id(slot, item["call_id"].as_str().unwrap_or_default()) {
+                // Under an id of its own a call goes back as it is known here: its result has that id. So does one whose
+                // arguments broke off, which no API takes back.
+                let is_whole = item["arguments"].as_str().is_some_and(is_object);
+                if !is_whole || !draft.has_id(slot, item["call_id"].as_str().unwrap_or_default()) {
                     return Ok(());
                 }
             }
@@ -198,8 +211,8 @@ impl Reader {
         match (response["status"].as_str(), why) {
             (Some("incomplete"), Some("max_output_tokens")) => Stop::MaxTokens,
             (Some("incomplete"), Some("content_filter")) => Stop::Refused,
-            (Some("incomplete"), why) => Stop::Other(why.unwrap_or("incomplete").to_owned()),
-            (Some("cancelled"), _) => Stop::Other("cancelled".to_owned()),
+            (Some("incomplete"), why) => Stop::Broken(why.unwrap_or("incomplete").to_owned()),
+            (Some("cancelled"), _) => Stop::Broken("cancelled".to_owned()),
             _ if self.has_refused => Stop::Refused,
             _ => Stop::End,
         }
@@ -235,6 +248,15 @@ fn thoughts(slot: Slot, item: &Value, draft: &mut Draft) {
         if !draft.words(slot).is_empty() {
             break;
         }
+    }
+}
+
+/// Whether arguments are the same, however they are written.
+fn is_same(known: &Arguments, told: &str) -> bool {
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|_| text.into());
+    match known {
+        Arguments::Text(text) => value(text) == value(told),
+        Arguments::Value(known) => *known == value(told),
     }
 }
 

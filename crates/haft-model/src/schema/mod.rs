@@ -12,6 +12,7 @@ mod inline; //   references put in place
 mod tidy; //     old and broken keywords made right
 mod pattern; //  regular expressions that every API can read
 mod root; //     an object at the root
+mod grammar; //  what servers of local models can make a grammar of
 
 use haft_engine::pool::Offer;
 use serde_json::{Map, Value};
@@ -35,6 +36,12 @@ impl Shown {
         let inlined = inline::inline(offer.schema.value(), &mut notes);
         let schema = root::object(tidy::tidy(&inlined), &mut notes);
         Shown { schema, notes, prompt: offer.prompt.trim().to_owned() }
+    }
+
+    /// The same for APIs that servers of local models are compatible with.
+    pub(crate) fn for_grammars(offer: &Offer<'_>) -> Shown {
+        let shown = Shown::of(offer);
+        Shown { schema: grammar::plain(&shown.schema), ..shown }
     }
 
     /// Writes the description, if there is anything to say.

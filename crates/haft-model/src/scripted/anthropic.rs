@@ -91,6 +91,6 @@ fn reason(stop: &Stop) -> &str {
         Stop::ContextWindow => "model_context_window_exceeded",
         Stop::Refused => "refusal",
         Stop::Paused => "pause_turn",
-        Stop::Other(word) => word,
+        Stop::Broken(word) | Stop::Other(word) => word,
     }
 }

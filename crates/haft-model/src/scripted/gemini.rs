@@ -72,6 +72,6 @@ fn reason(stop: &Stop) -> &str {
         Stop::End | Stop::Calls | Stop::Paused => "STOP",
         Stop::MaxTokens | Stop::ContextWindow => "MAX_TOKENS",
         Stop::Refused => "SAFETY",
-        Stop::Other(word) => word,
+        Stop::Broken(word) | Stop::Other(word) => word,
     }
 }

@@ -89,6 +89,6 @@ fn reason(stop: &Stop) -> &str {
         Stop::Calls => "tool_calls",
         Stop::MaxTokens | Stop::ContextWindow => "length",
         Stop::Refused => "content_filter",
-        Stop::Other(word) => word,
+        Stop::Broken(word) | Stop::Other(word) => word,
     }
 }

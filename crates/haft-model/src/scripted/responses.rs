@@ -84,7 +84,7 @@ pub(super) fn whole(turn: &Turn) -> Value {
         Stop::MaxTokens | Stop::ContextWindow => ("incomplete", json!({ "reason": "max_output_tokens" })),
         Stop::Refused => ("incomplete", json!({ "reason": "content_filter" })),
         Stop::Paused => ("incomplete", json!({ "reason": "paused" })),
-        Stop::Other(word) => ("incomplete", json!({ "reason": word })),
+        Stop::Broken(word) | Stop::Other(word) => ("incomplete", json!({ "reason": word })),
     };
     json!({ "id": "resp_scripted", "object": "response", "model": "scripted", "status": status,
         "incomplete_details": details, "output": output, "usage": usage, "error": null })

@@ -222,6 +222,15 @@ impl Draft {
         matches!(&self.parts[slot.0].said, Said::Call(call) if call.id.as_str() == id)
     }
 
+    /// The calls that are complete.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        let complete = self.parts.iter().filter(|part| part.call.is_none());
+        complete.filter_map(|part| match &part.said {
+            Said::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
     /// The words of a part; the name of a call.
     pub(crate) fn words(&self, slot: Slot) -> &str {
         match &self.parts[slot.0].said {

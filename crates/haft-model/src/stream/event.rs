@@ -69,6 +69,8 @@ pub enum Stop {
     Refused,
     /// It wants to be asked again with what it said so far.
     Paused,
+    /// It did not come to an end: what it wrote could not be read by its API, or was given up. In the API's word.
+    Broken(String),
     /// Something else, in the API's word.
     Other(String),
 }

@@ -97,6 +97,12 @@ impl Event {
                 self.data.push_str(value);
             }
             "event" => value.clone_into(&mut self.kind),
+            // Older servers of llama.cpp have an error in a field of its own.
+            "error" if value.starts_with('{') => {
+                self.has_data = true;
+                "error".clone_into(&mut self.kind);
+                self.data = format!("{{\"error\":{value}}}");
+            }
             _ => {}
         }
     }
@@ -140,6 +146,7 @@ mod tests {
         check(": OPENROUTER PROCESSING\n\n:\n\nid: 3\nretry: 5\ndata: a\nnonsense\n\n", &[("", "a")]);
         check("event: lonely\n\ndata: a\n\n", &[("", "a")]);
         check("data\n\n", &[("", "")]);
+        check("error: soon\n\nerror: {\"code\":500}\n\n", &[("error", "{\"error\":{\"code\":500}}")]);
         check("data: unended", &[]);
     }
 

@@ -265,6 +265,21 @@ async fn addresses_are_put_together_as_each_vendors_clients_do() {
     }
 }
 
+#[test]
+fn a_vendors_own_address_is_known_however_it_is_written() {
+    let is_vendors = |dialect, base: &str| Endpoint::new(dialect).base(base).is_vendors();
+    assert!(Dialect::ALL.into_iter().all(|dialect| Endpoint::new(dialect).is_vendors()));
+    assert!(is_vendors(Dialect::OpenAi, "https://API.openai.com/v1/"));
+    for other in [
+        "http://127.0.0.1:8080",
+        "https://api.openai.com.example.org/v1",
+        "https://api.groq.com/openai/v1",
+        "",
+    ] {
+        assert!(!is_vendors(Dialect::Responses, other), "{other}");
+    }
+}
+
 #[tokio::test]
 async fn a_request_in_another_dialect_is_not_sent() {
     let model = ModelServer::start(["Hi."]).await;

@@ -8,5 +8,6 @@ mod wire; //        what the vendors' SDKs say to it
 mod streams; //     what is read from answers while they come
 mod chunks; //      what holds for any bytes, cut anywhere
 mod requests; //    what is sent, and what of it stays the same
+mod back; //        what goes back to whoever said it, and in which form
 mod client; //      HTTP, with a scripted model
 mod real; //        HTTP, with a real one

@@ -188,10 +188,12 @@ impl Answer {
         on: OnEvent<'_>,
     ) -> Ended {
         let interrupt = self.interrupt.clone();
+        // Once for the whole answer: to begin to listen for each of its pieces would take longer than to read them.
+        let mut interrupted = std::pin::pin!(interrupt.triggered());
         loop {
             tokio::select! {
                 biased;
-                () = interrupt.triggered() => return Ended::Interrupted,
+                () = &mut interrupted => return Ended::Interrupted,
                 event = stream.next() => match event {
                     Some(StreamEvent::Done(response)) => return Ended::Done(response),
                     Some(StreamEvent::Failed(error)) => return Ended::Failed(*error),

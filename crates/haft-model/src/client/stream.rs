@@ -2,11 +2,14 @@
 
 use std::{
     collections::{HashSet, VecDeque},
+    pin::{Pin, pin},
     time::Duration,
 };
 
+use bytes::Bytes;
 use haft_tool::CallId;
 use reqwest::Response as Answer;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::{Endpoint, broke_off, silent};
 use crate::{Assistant, Decoder, StreamEvent};
@@ -22,12 +25,14 @@ pub struct Stream {
     decoder: Decoder,
     waiting: VecDeque<StreamEvent>,
     endpoint: Endpoint,
+    /// Rings when it may have been silent for too long.
+    alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl Stream {
     pub(super) fn new(answer: Answer, endpoint: Endpoint) -> Stream {
         let decoder = Decoder::new(endpoint.dialect());
-        Stream { answer: Some(answer), decoder, waiting: VecDeque::new(), endpoint }
+        Stream { answer: Some(answer), decoder, waiting: VecDeque::new(), endpoint, alarm: None }
     }
 
     /// What the model has said so far, as far as it was given out: what a conversation keeps of an answer that is given up.
@@ -47,19 +52,18 @@ impl Stream {
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
             }
-            let answer = self.answer.as_mut()?;
             if self.decoder.is_over() {
+                let answer = self.answer.as_mut()?;
                 let rest = async { while let Ok(Some(_)) = answer.chunk().await {} };
                 let _ = tokio::time::timeout(LINGER, rest).await;
                 self.answer = None;
                 return None;
             }
-            let idle = self.endpoint.idle;
-            let events = match tokio::time::timeout(idle, answer.chunk()).await {
-                Ok(Ok(Some(piece))) => self.decoder.feed(&piece),
-                Ok(Ok(None)) => self.decoder.end(),
-                Ok(Err(err)) => self.decoder.fail(broke_off(&err)),
-                Err(_) => self.decoder.fail(silent(idle)),
+            let events = match self.piece().await? {
+                Heard::Piece(piece) => self.decoder.feed(&piece),
+                Heard::End => self.decoder.end(),
+                Heard::Broken(err) => self.decoder.fail(broke_off(&err)),
+                Heard::Nothing => self.decoder.fail(silent(self.endpoint.idle)),
             };
             self.waiting.extend(events.into_iter().map(|event| match event {
                 StreamEvent::Failed(error) => {
@@ -69,4 +73,39 @@ impl Stream {
             }));
         }
     }
+
+    /// The next piece of the answer; `None` if all has been read.
+    async fn piece(&mut self) -> Option<Heard> {
+        let Stream { answer, alarm, endpoint, .. } = self;
+        let (since, idle) = (Instant::now(), endpoint.idle);
+        let mut chunk = pin!(answer.as_mut()?.chunk());
+        // One for the whole answer, which looks at the time when it rings: there may be a piece for every few characters.
+        let alarm = alarm.get_or_insert_with(|| Box::pin(sleep(idle)));
+        loop {
+            tokio::select! {
+                biased;
+                piece = &mut chunk => return Some(match piece {
+                    Ok(Some(piece)) => Heard::Piece(piece),
+                    Ok(None) => Heard::End,
+                    Err(err) => Heard::Broken(err),
+                }),
+                () = alarm.as_mut() => {
+                    let left = idle.saturating_sub(since.elapsed());
+                    if left.is_zero() {
+                        return Some(Heard::Nothing);
+                    }
+                    *alarm = Box::pin(sleep(left));
+                }
+            }
+        }
+    }
+}
+
+/// What came of listening.
+enum Heard {
+    Piece(Bytes),
+    End,
+    Broken(reqwest::Error),
+    /// For too long.
+    Nothing,
 }

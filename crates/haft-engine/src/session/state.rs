@@ -243,7 +243,8 @@ impl Session {
         // A journal that cannot be read knows nothing; what this process did is known without it.
         let mut deeds = journal.deeds(self.id()).await.unwrap_or_default();
         let is_the_same = |one: &Deed, other: &Deed| {
-            (&one.call, &one.writes, &one.commands) == (&other.call, &other.writes, &other.commands)
+            let is_like = (&one.writes, &one.commands) == (&other.writes, &other.commands);
+            (&one.call, &one.line) == (&other.call, &other.line) && (one.line.is_some() || is_like)
         };
         deeds.retain(|deed| !own.iter().any(|known| is_the_same(known, deed)));
         deeds.extend(own);

@@ -122,9 +122,10 @@ impl Session {
         self.pool_where(&hides, policy.version() ^ modes[0] as u64 ^ ((modes[1] as u64) << 8), &loaded)
     }
 
-    /// Where nothing may be changed, what changes something is not offered either.
+    /// Where nothing may be changed, what changes something is not offered either. A plan that is made meanwhile takes
+    /// nothing from the list: it must stay as the API has cached it, and each call that changes something is refused.
     fn modes(&self) -> [Mode; 2] {
-        let mode = self.mode();
+        let mode = self.0.lineage.as_ref().map_or_else(|| self.own_mode(), Lineage::mode);
         [mode, if self.is_read_only() { Mode::Plan } else { mode }]
     }
 

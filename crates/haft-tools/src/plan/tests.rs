@@ -92,6 +92,31 @@ async fn while_a_plan_is_made_nothing_is_changed_whatever_the_rules_say() {
 }
 
 #[tokio::test]
+async fn a_plan_takes_nothing_from_the_list_of_tools_and_a_session_in_plan_mode_has_less() {
+    let names = |planning: &Planning| -> Vec<String> {
+        planning.session.pool().offers().map(|offer| offer.name.to_owned()).collect()
+    };
+    let planning = Planning::with(Some(Person::saying(&["Approve"], None)), Mode::Default);
+    let before = names(&planning);
+    assert!(
+        before.contains(&"Write".to_owned()) && !before.contains(&"ExitPlanMode".to_owned()),
+        "{before:?}"
+    );
+    planning.call("EnterPlanMode", json!({})).await;
+    let during = names(&planning);
+    assert_eq!(
+        (&during[..before.len()], &during[before.len()..]),
+        (&*before, &["ExitPlanMode".to_owned()][..])
+    );
+    let refused = planning.call("Write", json!({ "file_path": "b.txt", "content": "x" })).await;
+    assert!(refused.text().starts_with("Refused by plan mode"), "{}", refused.text());
+    planning.call("ExitPlanMode", json!({ "plan": "- all" })).await;
+    assert_eq!(names(&planning), during);
+    let begun_so = names(&Planning::with(None, Mode::Plan));
+    assert!(!begun_so.contains(&"Write".to_owned()), "{begun_so:?}");
+}
+
+#[tokio::test]
 async fn calls_after_it_in_the_same_turn_are_judged_by_it() {
     let planning = Planning::with(None, Mode::AcceptEdits);
     let write = |id: &str| Call::new(id, "Write", json!({ "file_path": "b.txt", "content": "x" }));

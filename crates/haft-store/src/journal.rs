@@ -234,7 +234,7 @@ fn deed(inputs: &HashMap<&CallKey, &Value>, row: CallRow) -> Option<Deed> {
     let runs: Vec<Vec<String>> = line.and_then(command).into_iter().collect();
     let is_good = row.state == CallState::Finished && row.fault.is_none();
     let changes = row.class.as_deref() != Some("read_only");
-    if !has_ended || (!changes && runs.is_empty()) {
+    if !has_ended || (!changes && runs.is_empty() && !Deed::is_planning(&row.tool)) {
         return None;
     }
     Some(Deed {

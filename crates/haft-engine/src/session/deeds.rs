@@ -12,7 +12,6 @@ use std::{
 use haft_tool::{Access, CallId, Certainty, Effects};
 use serde_json::Value;
 
-use super::plan::PLAN;
 use crate::result::ToolResult;
 
 /// So many are remembered.
@@ -40,15 +39,19 @@ pub struct Deed {
 }
 
 impl Deed {
-    /// What a call with this input, these effects and this result did. `None` if it changed and ran nothing. That planning
-    /// begins or ends is a deed: what was done before belongs to no plan.
+    /// Whether calls of this tool begin or end planning. They are deeds although they change nothing outside: what was done
+    /// before them belongs to no plan.
+    pub fn is_planning(tool: &str) -> bool {
+        ["EnterPlanMode", "ExitPlanMode"].contains(&tool)
+    }
+
+    /// What a call with this input, these effects and this result did. `None` if it changed and ran nothing.
     pub(crate) fn of(tool: &str, input: &Value, effects: &Effects, result: &ToolResult) -> Option<Deed> {
         let writes = effects.paths().iter().filter(|path| path.access == Access::Write);
         let writes: Vec<PathBuf> = writes.map(|path| path.place().to_owned()).collect();
         let runs = effects.commands().iter().filter(|command| command.certainty != Certainty::Meaning);
         let commands: Vec<Vec<String>> = runs.map(|command| command.argv.clone()).collect();
-        let plans = effects.state().iter().any(|piece| piece.key == PLAN && piece.access == Access::Write);
-        if writes.is_empty() && commands.is_empty() && !effects.is_unknown() && !plans {
+        if writes.is_empty() && commands.is_empty() && !effects.is_unknown() && !Deed::is_planning(tool) {
             return None;
         }
         Some(Deed {

@@ -112,8 +112,15 @@ async fn a_plan_takes_nothing_from_the_list_of_tools_and_a_session_in_plan_mode_
     assert!(refused.text().starts_with("Refused by plan mode"), "{}", refused.text());
     planning.call("ExitPlanMode", json!({ "plan": "- all" })).await;
     assert_eq!(names(&planning), during);
-    let begun_so = names(&Planning::with(None, Mode::Plan));
+    let planning = Planning::with(None, Mode::Plan);
+    let begun_so = names(&planning);
     assert!(!begun_so.contains(&"Write".to_owned()), "{begun_so:?}");
+    let unknown = planning.call("Write", json!({ "file_path": "b.txt", "content": "x" })).await;
+    assert!(
+        unknown.text().starts_with("`Write` is not offered here: plan mode offers"),
+        "{}",
+        unknown.text()
+    );
 }
 
 #[tokio::test]

@@ -18,7 +18,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    EnterPlanMode, ExitPlanMode,
     line::{Ended, Told, is_one_way, told},
     steps::{Proof, Wanted, proofs},
 };
@@ -79,9 +78,7 @@ impl Kernel for VerifyPlan {
 
 /// What was done since the plan was approved, or begun if it is not approved: what was there before carries out nothing.
 fn since_planning(deeds: &[Deed]) -> &[Deed] {
-    let (enters, exits) = (EnterPlanMode::SPEC, ExitPlanMode::SPEC);
-    let is_mark = |deed: &Deed| deed.is_good && [enters.name(), exits.name()].contains(&&*deed.tool);
-    let begin = deeds.iter().rposition(is_mark);
+    let begin = deeds.iter().rposition(|deed| deed.is_good && Deed::is_planning(&deed.tool));
     &deeds[begin.map_or(0, |at| at + 1)..]
 }
 

@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_agent::AgentDefinition;
+use haft_agent::{AgentDefinition, Delegate};
+use haft_engine::Session;
 
 use crate::{
     out::Talk,
@@ -42,20 +43,53 @@ impl Agents {
         Agents(IN_WORKSPACE.into_iter().flat_map(of).take(MOST).collect())
     }
 
-    /// All definitions. The user's come first: no workspace takes their names.
+    /// All definitions. The user's come first: no workspace takes their names. Of two with one name the first by its path
+    /// counts.
     pub(crate) fn definitions(&self, talk: Talk) -> Vec<AgentDefinition> {
         let own = place::user_agents().map(|directory| users(&directory)).unwrap_or_default();
         let brought = self.0.iter().map(|(path, bytes)| (path.clone(), Ok(bytes.clone())));
-        let read = |(path, bytes): (PathBuf, Result<Vec<u8>, String>)| match bytes
-            .and_then(|bytes| definition(&path, bytes))
-        {
-            Ok(definition) => Some(definition),
-            Err(what) => {
-                talk.say(|| revealed_line(&format!("{what}; this agent is left out")));
-                None
+        let mut known: Vec<(PathBuf, AgentDefinition)> = Vec::new();
+        for (path, bytes) in own.into_iter().chain(brought) {
+            let read =
+                bytes.and_then(|bytes| definition(&path, bytes)).and_then(|it| alone(&known, &path, it));
+            match read {
+                Ok(definition) => known.push((path, definition)),
+                Err(what) => talk.say(|| revealed_line(&format!("{what}; this agent is left out"))),
             }
-        };
-        own.into_iter().chain(brought).filter_map(read).collect()
+        }
+        known.into_iter().map(|(_, definition)| definition).collect()
+    }
+}
+
+/// A name that one before it has is not its own.
+fn alone(
+    known: &[(PathBuf, AgentDefinition)],
+    path: &Path,
+    definition: AgentDefinition,
+) -> Result<AgentDefinition, String> {
+    match known.iter().find(|(_, one)| one.name == definition.name) {
+        Some((first, _)) => {
+            Err(format!("{}: {} is named `{}`, too", path.display(), first.display(), definition.name))
+        }
+        None => Ok(definition),
+    }
+}
+
+/// Says which tools of definitions there are not: their agents have the others.
+pub(crate) fn tell_unknown_tools(delegate: &Delegate, session: &Session, talk: Talk) {
+    for definition in delegate.definitions() {
+        let named = definition.tools.iter().flatten().chain(&definition.without);
+        let is_unknown = |tool: &&String| session.engine().toolsets().filter([tool.as_str()]).is_err();
+        for tool in named.filter(is_unknown) {
+            let pool = session.pool();
+            let near = pool
+                .nearest(tool, 1)
+                .first()
+                .map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            talk.say(|| {
+                revealed_line(&format!("agent {}: there is no tool `{tool}`{near}", definition.name))
+            });
+        }
     }
 }
 
@@ -63,9 +97,9 @@ impl Agents {
 fn users(directory: &Path) -> Vec<(PathBuf, Result<Vec<u8>, String>)> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let is_one = |path: &PathBuf| path.to_string_lossy().ends_with(ENDING);
-    let mut paths: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(is_one).take(MOST).collect();
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_one).collect();
     paths.sort();
+    paths.truncate(MOST);
     let read = |path: PathBuf| {
         let wrong = |what: String| format!("{}: {what}", path.display());
         let bytes = match fs::metadata(&path) {

@@ -10,6 +10,7 @@ use haft_tool::SessionId;
 use uuid::Uuid;
 
 use crate::{
+    agents,
     cli::{self, Options},
     exit::usage,
     model::{self, Choice, ModelArgs},
@@ -100,6 +101,7 @@ impl Which {
         let delegate = setup.delegate(model.clone(), options.clone());
         let judge = setup.judge(model.clone(), &options);
         let session = self.session(setup, &setup.agent_engine(delegate.clone(), judge)?)?;
+        agents::tell_unknown_tools(&delegate, &session, setup.talk);
         change(&mut options);
         let mut agent = Agent::builder(session.clone(), model, options).past(past);
         if let Some(store) = setup.store() {

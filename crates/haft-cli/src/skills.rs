@@ -1,7 +1,7 @@
 //! The skills that there are: the user's own, and those of a workspace that is trusted.
 //!
 //! Of a workspace nothing is read here: it was read once, when it was compared with what was trusted, and that is what
-//! counts. One that cannot be used is left out, and whoever wants details is told why.
+//! counts. One that cannot be used is left out, and that is said.
 
 use std::{
     fs,
@@ -48,8 +48,9 @@ impl Skills {
 
     fn users(&mut self, directory: &Path, talk: Talk) {
         let Ok(entries) = fs::read_dir(directory) else { return };
-        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).take(MOST).collect();
+        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         folders.sort();
+        folders.truncate(MOST);
         for folder in folders {
             let file = folder.join(SHEET);
             let Ok(about) = fs::metadata(&file) else { continue };
@@ -91,7 +92,7 @@ impl Skills {
         match sheet {
             Ok(sheet) => self.sheets.push(sheet),
             Err(what) => {
-                talk.detail(|| revealed_line(&format!("{}: {what}; the skill is left out", file.display())))
+                talk.say(|| revealed_line(&format!("{}: {what}; the skill is left out", file.display())))
             }
         }
     }

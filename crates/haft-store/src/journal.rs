@@ -198,13 +198,9 @@ impl session::Journal for Journal {
                 ..EventFilter::default()
             };
             let inputs = self.book.events(inputs).await?;
-            let commands: HashMap<&CallKey, Vec<String>> = inputs
-                .iter()
-                .filter_map(|event| {
-                    Some((event.key.as_ref()?, command(event.body.get("command")?.as_str()?)?))
-                })
-                .collect();
-            Ok(calls.into_iter().rev().filter_map(|row| deed(&commands, row)).collect())
+            let inputs: HashMap<&CallKey, &Value> =
+                inputs.iter().filter_map(|event| Some((event.key.as_ref()?, &event.body))).collect();
+            Ok(calls.into_iter().rev().filter_map(|row| deed(&inputs, row)).collect())
         })
     }
 
@@ -228,13 +224,17 @@ impl session::Journal for Journal {
 }
 
 /// What a call did, as far as its row tells. Those that never ran, or only looked at files, did nothing.
-fn deed(commands: &HashMap<&CallKey, Vec<String>>, row: CallRow) -> Option<Deed> {
+fn deed(inputs: &HashMap<&CallKey, &Value>, row: CallRow) -> Option<Deed> {
+    let input = inputs.get(&row.key);
+    let line = input.and_then(|input| input.get("command")?.as_str());
+    let is_left_running = input.and_then(|input| input.get("background")?.as_bool()).unwrap_or(false);
     let has_ended = matches!(row.state, CallState::Finished | CallState::CutOff);
     let writes: Vec<PathBuf> =
         row.paths.iter().filter(|path| path.writes).map(|path| unshown(&path.path)).collect();
-    let runs: Vec<Vec<String>> = commands.get(&row.key).cloned().into_iter().collect();
+    let runs: Vec<Vec<String>> = line.and_then(command).into_iter().collect();
+    let is_good = row.state == CallState::Finished && row.fault.is_none();
     let changes = row.class.as_deref() != Some("read_only");
-    if !has_ended || (!changes && runs.is_empty()) {
+    if !has_ended || (!changes && runs.is_empty() && !Deed::is_planning(&row.tool)) {
         return None;
     }
     Some(Deed {
@@ -243,8 +243,10 @@ fn deed(commands: &HashMap<&CallKey, Vec<String>>, row: CallRow) -> Option<Deed>
         is_unknown: changes && writes.is_empty() && runs.is_empty(),
         writes,
         commands: runs,
-        is_good: row.state == CallState::Finished && row.fault.is_none(),
-        exit_code: None,
+        line: line.map(str::to_owned),
+        is_good,
+        // A line that ended with another code has a fault; one that was left running has not ended.
+        exit_code: (line.is_some() && is_good && !is_left_running).then_some(0),
     })
 }
 

@@ -49,17 +49,12 @@ impl Sheet {
     /// with it is said in words that end "SKILL.md: …".
     pub fn read(text: &str, directory: PathBuf) -> Result<Sheet, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let (front, body) = divided(text).ok_or("it does not begin with `---`, front matter, `---`")?;
+        let (front, body) = divided(text)?;
         if front.len() > MOST_FRONT {
             return Err(format!("its front matter has more than {MOST_FRONT} bytes"));
         }
-        let front: Front = serde_saphyr::from_str(front).map_err(|err| {
-            let what = err.to_string();
-            format!(
-                "its front matter is no YAML of names and values: {}",
-                what.lines().next().unwrap_or_default()
-            )
-        })?;
+        let front: Front = serde_saphyr::from_str(front)
+            .or_else(|err| serde_saphyr::from_str(&mended(front)).map_err(|_| unread(&err)))?;
         let folder = || directory.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = front.name.or_else(folder).unwrap_or_default();
         if !is_name(&name) {
@@ -77,16 +72,66 @@ impl Sheet {
 }
 
 /// Front matter and the rest.
-fn divided(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
+fn divided(text: &str) -> Result<(&str, &str), &'static str> {
+    let first = text.strip_prefix("---").map(|rest| rest.trim_start_matches([' ', '\t', '\r']));
+    let rest = first.and_then(|rest| rest.strip_prefix('\n'));
+    let rest = rest.ok_or("it does not begin with `---`, front matter, `---`")?;
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            return Some((&rest[..at], &rest[at + line.len()..]));
+            return Ok((&rest[..at], &rest[at + line.len()..]));
         }
         at += line.len();
     }
-    None
+    Err("its front matter has no end: the line `---` after it is missing")
+}
+
+/// Front matter in which values stand in quotes that YAML wants there, and people leave out: `description: Use it so: …`. Lines
+/// that go on with such a value join it.
+fn mended(front: &str) -> String {
+    let mut values: Vec<(&str, String)> = Vec::new();
+    for line in front.lines() {
+        match (key(line), values.last_mut()) {
+            (Some(key), _) => values.push((key, line[key.len() + 1..].trim().to_owned())),
+            // A list, a block or a comment is YAML's own affair.
+            (None, Some((_, value))) if is_plain(value) && !line.trim_start().starts_with(['-', '#']) => {
+                value.push(' ');
+                value.push_str(line.trim());
+            }
+            (None, Some((_, value))) => {
+                value.push('\n');
+                value.push_str(line);
+            }
+            (None, None) => values.push(("", line.to_owned())),
+        }
+    }
+    let written = values.iter().map(|(key, value)| match (*key, value.trim()) {
+        ("", line) => format!("{line}\n"),
+        (key, value) if is_plain(value) && value.contains(':') => {
+            format!("{key}: '{}'\n", value.replace('\'', "''"))
+        }
+        (key, _) => format!("{key}: {value}\n"),
+    });
+    written.collect()
+}
+
+/// A value without quotes, which is neither a list nor a block nor anything else that begins with a sign.
+fn is_plain(value: &str) -> bool {
+    value.starts_with(|char: char| char.is_alphanumeric() || char == '<' || char == '(')
+}
+
+/// The key that a line begins with. What a conversation in an example begins with is none.
+fn key(line: &str) -> Option<&str> {
+    let (key, rest) = line.split_once(':')?;
+    let is_key = key.starts_with(|char: char| char.is_ascii_lowercase())
+        && key.chars().all(|char| char.is_ascii_alphanumeric() || "-_".contains(char))
+        && !["user", "assistant"].contains(&key);
+    (is_key && (rest.is_empty() || rest.starts_with([' ', '\t', '\r']))).then_some(key)
+}
+
+fn unread(err: &serde_saphyr::Error) -> String {
+    let what = err.to_string();
+    format!("its front matter is no YAML of names and values: {}", what.lines().next().unwrap_or_default())
 }
 
 fn is_name(name: &str) -> bool {
@@ -217,7 +262,8 @@ mod tests {
         );
         check("\u{feff}---\ndescription: \"--- x\"\n---\n---\n", Ok(("pdf", "--- x", "---")));
         check("no front matter", Err("does not begin with"));
-        check("---\ndescription: x\n", Err("does not begin with"));
+        check("---\ndescription: x\n", Err("has no end"));
+        check("---\ndescription: Use it so: now\n---\nx", Ok(("pdf", "Use it so: now", "x")));
         check("---\nname: x\n---\n", Err("no `description`"));
         check("---\nname: ../x\ndescription: x\n---\n", Err("is no name"));
         check("---\nname: [a\n---\n", Err("no YAML"));

@@ -9,7 +9,8 @@
 //! You review code. Say what is wrong, with file and line.
 //! ```
 //!
-//! The format is one that other tools read, too: keys that are theirs are left alone. Where files come from, and whether they
+//! The format is one that other tools read, too: keys that are theirs are left alone, and a colon in a value without quotes,
+//! which is no YAML and common, is taken as it stands. Where files come from, and whether they
 //! are trusted, is somebody else's affair. A definition never widens what a session may: it takes tools away, and can ask to
 //! read only.
 
@@ -62,12 +63,12 @@ impl AgentDefinition {
     /// Reads a definition. `file_name` is its name without the ending, which is the agent's where the file gives none.
     pub fn read(text: &str, file_name: &str) -> Result<AgentDefinition, DefinitionError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let (front, system) = divided(text)
-            .ok_or_else(|| DefinitionError::at(1, "it does not begin with `---`, front matter, `---`"))?;
+        let (front, system) = divided(text).map_err(|what| DefinitionError::at(1, what))?;
         if front.len() > MOST_FRONT {
             return Err(DefinitionError::at(1, format!("the front matter has more than {MOST_FRONT} bytes")));
         }
-        let front: Front = serde_saphyr::from_str(front).map_err(|err| DefinitionError::of(&err))?;
+        let front: Front = serde_saphyr::from_str(front)
+            .or_else(|err| serde_saphyr::from_str(&mended(front)).map_err(|_| DefinitionError::of(&err)))?;
         let line_of = |key: &str| line_of(text, key);
         let name = front.name.unwrap_or_else(|| file_name.to_owned());
         if !is_name(&name) {
@@ -160,16 +161,61 @@ fn is_relative(model: &str) -> bool {
 }
 
 /// Front matter and the rest.
-fn divided(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
+fn divided(text: &str) -> Result<(&str, &str), &'static str> {
+    let first = text.strip_prefix("---").map(|rest| rest.trim_start_matches([' ', '\t', '\r']));
+    let rest = first.and_then(|rest| rest.strip_prefix('\n'));
+    let rest = rest.ok_or("it does not begin with `---`, front matter, `---`")?;
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            return Some((&rest[..at], &rest[at + line.len()..]));
+            return Ok((&rest[..at], &rest[at + line.len()..]));
         }
         at += line.len();
     }
-    None
+    Err("its front matter has no end: the line `---` after it is missing")
+}
+
+/// Front matter in which values stand in quotes that YAML wants there, and people leave out: `description: Use it so: …`. Lines
+/// that go on with such a value join it.
+fn mended(front: &str) -> String {
+    let mut values: Vec<(&str, String)> = Vec::new();
+    for line in front.lines() {
+        match (key(line), values.last_mut()) {
+            (Some(key), _) => values.push((key, line[key.len() + 1..].trim().to_owned())),
+            // A list, a block or a comment is YAML's own affair.
+            (None, Some((_, value))) if is_plain(value) && !line.trim_start().starts_with(['-', '#']) => {
+                value.push(' ');
+                value.push_str(line.trim());
+            }
+            (None, Some((_, value))) => {
+                value.push('\n');
+                value.push_str(line);
+            }
+            (None, None) => values.push(("", line.to_owned())),
+        }
+    }
+    let written = values.iter().map(|(key, value)| match (*key, value.trim()) {
+        ("", line) => format!("{line}\n"),
+        (key, value) if is_plain(value) && value.contains(':') => {
+            format!("{key}: '{}'\n", value.replace('\'', "''"))
+        }
+        (key, _) => format!("{key}: {value}\n"),
+    });
+    written.collect()
+}
+
+/// A value without quotes, which is neither a list nor a block nor anything else that begins with a sign.
+fn is_plain(value: &str) -> bool {
+    value.starts_with(|char: char| char.is_alphanumeric() || char == '<' || char == '(')
+}
+
+/// The key that a line begins with. What a conversation in an example begins with is none.
+fn key(line: &str) -> Option<&str> {
+    let (key, rest) = line.split_once(':')?;
+    let is_key = key.starts_with(|char: char| char.is_ascii_lowercase())
+        && key.chars().all(|char| char.is_ascii_alphanumeric() || "-_".contains(char))
+        && !["user", "assistant"].contains(&key);
+    (is_key && (rest.is_empty() || rest.starts_with([' ', '\t', '\r']))).then_some(key)
 }
 
 /// The line where a key of the front matter stands; the first, if it does not.
@@ -210,8 +256,18 @@ impl DefinitionError {
     fn of(err: &serde_saphyr::Error) -> DefinitionError {
         let line = err.location().map_or(1, |location| location.line().saturating_add(1));
         let said = err.without_snippet().to_string();
-        let said = said.lines().next().unwrap_or_default().to_owned();
+        let said = without_place(said.lines().next().unwrap_or_default());
         DefinitionError::at(line, format!("the front matter is no YAML of names and values: {said}"))
+    }
+}
+
+/// What YAML says, without the place that it counts from its own beginning.
+fn without_place(said: &str) -> &str {
+    let place = [" at line ", "error: line ", "line "].iter().find_map(|words| said.find(words));
+    match place {
+        Some(0) => said.split_once(": ").map_or(said, |(_, what)| what),
+        Some(at) => said[..at].trim_end_matches([':', ',']),
+        None => said,
     }
 }
 
@@ -284,7 +340,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         refused("just text", "line 1: it does not begin with `---`");
-        refused("---\nname: x\n", "line 1: it does not begin with `---`");
+        refused("---\nname: x\n", "line 1: its front matter has no end");
         refused("---\nname: x\n---\n", "line 1: there is no `description`");
         refused("---\ndescription: x\nname: ../x\n---\n", "line 3: `../x` is no name");
         refused(
@@ -293,6 +349,22 @@ mod tests {
         );
         refused("---\ndescription: x\nmaxTurns: many\n---\n", "line 3: the front matter is no YAML");
         refused("---\ndescription: [x\n---\n", "line ");
+        let text = "---\ndescription: x\nmaxTurns: many\n---\n";
+        let told = AgentDefinition::read(text, "x").unwrap_err().to_string();
+        assert_eq!(told.matches("line").count(), 1, "one line number: {told}");
+    }
+
+    #[test]
+    fn a_colon_that_yaml_wants_in_quotes_is_taken_as_it_stands() {
+        let described = |front: &str| read(front).map(|definition| definition.description);
+        let plain = "name: r\ndescription: Use it when so. Examples: <example>Context: it's late</example>\ntools: Read, Grep\nmodel: inherit";
+        let definition = read(plain).unwrap();
+        assert_eq!((definition.name.as_str(), definition.tools.unwrap().len()), ("r", 2));
+        assert_eq!(definition.description, "Use it when so. Examples: <example>Context: it's late</example>");
+        let long = "description: Use it: so\n<example>\nContext: late\nuser: \"go\"\n</example>\ntools:\n- Read\n- Grep\nhooks: { Stop: [] }";
+        assert_eq!(described(long).unwrap(), "Use it: so <example> Context: late user: \"go\" </example>");
+        assert_eq!(read(long).unwrap().tools.unwrap(), ["Read", "Grep"]);
+        assert!(described("description: a: b\nmaxTurns: many").is_err(), "what else is wrong stays wrong");
     }
 
     proptest::proptest! {

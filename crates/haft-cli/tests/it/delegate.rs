@@ -109,6 +109,19 @@ fn a_definition_that_cannot_be_used_is_told_with_file_and_line() {
 }
 
 #[test]
+fn two_of_one_name_and_tools_that_are_not_there_are_told() {
+    let place = place();
+    let text = |tools: &str| format!("---\nname: r\ndescription: Use it so: now\ntools: {tools}\n---\nx\n");
+    place.files.write("config/haft/agents/a.md", text("Read, Grpe, mcp__x__y, readonly").as_bytes());
+    place.files.write("config/haft/agents/b.md", text("Read").as_bytes());
+    let ran = Model::new(["Hi."]).run(&place, &["Go"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("agents/a.md is named `r`, too; this agent is left out"), "{ran:?}");
+    assert!(ran.err.contains("agent r: there is no tool `Grpe`; did you mean Grep?"), "{ran:?}");
+    assert_eq!(ran.err.matches("there is no tool").count(), 1, "{ran:?}");
+}
+
+#[test]
 fn what_a_sub_agent_does_is_in_the_journal_below_its_parent() {
     let place = place();
     let model = Model::new(delegating("general"));

@@ -71,8 +71,11 @@ fn a_person_chooses_at_the_terminal() {
 #[test]
 fn a_person_approves_a_plan_at_the_terminal_and_the_mode_of_before_is_back() {
     let place = place();
+    let early = json!({ "file_path": "early.txt", "content": "x" }).to_string();
+    place.haft(&["call", "Write", &early, "--session", "s", "--allow", "Edit(early.txt)"]).expect(0, "");
     place.haft(&["call", "EnterPlanMode", "{}", "--session", "s"]).expect(0, "");
-    let plan = json!({ "plan": "# The plan\n1. write `c.txt`\n2. run `cargo test -q`" }).to_string();
+    let plan = "# The plan\n1. write `c.txt`\n2. run `cargo test -q`\n3. write `early.txt`";
+    let plan = json!({ "plan": plan }).to_string();
     let mut person = Person::at(&place, &["call", "ExitPlanMode", &plan, "--session", "s"], "");
     let shown = person.sees("  > ");
     assert!(shown.contains("  │ 1. write `c.txt`") && shown.contains("1  Approve"), "{shown}");
@@ -89,6 +92,7 @@ fn a_person_approves_a_plan_at_the_terminal_and_the_mode_of_before_is_back() {
         "the journal knows: {ran:?}"
     );
     assert!(ran.out.contains("2. [not seen] run `cargo test -q`"), "{ran:?}");
+    assert!(ran.out.contains("3. [not seen] write `early.txt`"), "it was there before the plan: {ran:?}");
 }
 
 #[test]

@@ -27,6 +27,8 @@ fn the_tools_of_a_session_are_found_by_what_they_do() {
     assert_eq!(found["tools"][0]["name"], "Grep");
     assert!(found["tools"][0]["score"].as_f64().unwrap() > 0.0, "{found}");
     assert!(place.haft(&["search", "zzzzzzzz"]).expect(0, "").out.starts_with("No tool fits"));
+    let named = place.haft(&["search", "select:Grpe"]).expect(0, "").out;
+    assert!(named.contains("there is no tool `Grpe`, did you mean Grep?"), "{named}");
     assert_eq!(place.haft(&["search", "zzzzzzzz", "--json"]).expect(0, "").json(), json!({ "tools": [] }));
 }
 

@@ -130,6 +130,11 @@ impl Decision {
             }
             (Some(refusal), Cause::PrivateAddress(_)) => (refusal, format!("Refused: {because}."), ELSEWHERE),
             (Some(Refusal::Boundary), _) => (Refusal::Boundary, format!("Refused: {because}."), ABSOLUTE),
+            (Some(refusal), Cause::PlanMode) if request.mode != Mode::Plan => (
+                refusal,
+                format!("Refused: this agent only looks, and this changes something: {}.", request.effects),
+                ONLY_LOOKS,
+            ),
             (Some(refusal), Cause::PlanMode) => (
                 refusal,
                 format!(
@@ -193,6 +198,7 @@ const ELSEWHERE: &str =
 const ABSOLUTE: &str = "Write the path from the root; if it was, this is a mistake in haft or in the tool.";
 const HOOK: &str =
     "Do what it says, or go on without this call; do not try to reach the same in another way.";
+const ONLY_LOOKS: &str = "Read and search; say in your answer what would have to be changed.";
 const PLAN: &str = "Read, search and plan; the change can be made once plan mode has ended.";
 
 impl Trace {

@@ -41,8 +41,9 @@ pub(super) struct Catalog {
     hash: OnceLock<Sha256>,
 }
 
-/// So many servers are named where no tool fits.
+/// So many servers are named where no tool fits, and so many tools that are like one that was named.
 const MOST_SERVERS: usize = 5;
+const MOST_NAMES: usize = 3;
 
 /// Finding tools.
 impl Pool {
@@ -86,6 +87,9 @@ impl Pool {
 
     /// What a model or a person is told where a query finds nothing: where to look instead.
     pub fn instead(&self, query: &str) -> String {
+        if let Some(names) = query.trim().strip_prefix("select:") {
+            return self.instead_of(names);
+        }
         let servers = self.nearest_servers(query, MOST_SERVERS);
         let named: Vec<String> =
             servers.iter().map(|(server, tools)| format!("{server} ({tools})")).collect();
@@ -97,6 +101,20 @@ impl Pool {
             ),
         };
         format!("try other words for the function.{nearest}")
+    }
+
+    /// The same for tools that were named.
+    fn instead_of(&self, names: &str) -> String {
+        let told = names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
+            let near = self.nearest(name, MOST_NAMES).join(" or ");
+            let name: String = name.chars().take(80).collect();
+            match near.is_empty() {
+                true => format!("there is no tool `{}`", name.escape_debug()),
+                false => format!("there is no tool `{}`, did you mean {near}?", name.escape_debug()),
+            }
+        });
+        let told: Vec<String> = told.take(MOST_SERVERS).collect();
+        format!("{}; or search by words for the function.", told.join("; "))
     }
 
     /// The servers that are most like a word of a query, then the largest; at most so many. For a query that finds

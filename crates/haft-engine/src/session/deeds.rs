@@ -26,8 +26,10 @@ pub struct Deed {
     pub tool: String,
     /// What it wrote, by the place that was judged.
     pub writes: Vec<PathBuf>,
-    /// What it ran, word by word.
+    /// What it was going to run, word by word. What of a [line](Deed::line) ran is for who reads that.
     pub commands: Vec<Vec<String>>,
+    /// The command line that it was given, if it was given one.
+    pub line: Option<String>,
     /// Whether it may have done more than that.
     pub is_unknown: bool,
     /// Whether it worked.
@@ -37,13 +39,19 @@ pub struct Deed {
 }
 
 impl Deed {
-    /// What a call with these effects and this result did. `None` if it changed and ran nothing.
-    pub(crate) fn of(tool: &str, effects: &Effects, result: &ToolResult) -> Option<Deed> {
+    /// Whether calls of this tool begin or end planning. They are deeds although they change nothing outside: what was done
+    /// before them belongs to no plan.
+    pub fn is_planning(tool: &str) -> bool {
+        ["EnterPlanMode", "ExitPlanMode"].contains(&tool)
+    }
+
+    /// What a call with this input, these effects and this result did. `None` if it changed and ran nothing.
+    pub(crate) fn of(tool: &str, input: &Value, effects: &Effects, result: &ToolResult) -> Option<Deed> {
         let writes = effects.paths().iter().filter(|path| path.access == Access::Write);
         let writes: Vec<PathBuf> = writes.map(|path| path.place().to_owned()).collect();
         let runs = effects.commands().iter().filter(|command| command.certainty != Certainty::Meaning);
         let commands: Vec<Vec<String>> = runs.map(|command| command.argv.clone()).collect();
-        if writes.is_empty() && commands.is_empty() && !effects.is_unknown() {
+        if writes.is_empty() && commands.is_empty() && !effects.is_unknown() && !Deed::is_planning(tool) {
             return None;
         }
         Some(Deed {
@@ -51,6 +59,7 @@ impl Deed {
             tool: tool.to_owned(),
             writes,
             commands,
+            line: ["command", "code"].iter().find_map(|key| Some(input.get(key)?.as_str()?.to_owned())),
             is_unknown: effects.is_unknown(),
             is_good: !result.is_error(),
             exit_code: result.meta.notes.get("exit_code").and_then(Value::as_i64),

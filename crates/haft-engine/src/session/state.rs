@@ -122,9 +122,10 @@ impl Session {
         self.pool_where(&hides, policy.version() ^ modes[0] as u64 ^ ((modes[1] as u64) << 8), &loaded)
     }
 
-    /// Where nothing may be changed, what changes something is not offered either.
+    /// Where nothing may be changed, what changes something is not offered either. A plan that is made meanwhile takes
+    /// nothing from the list: it must stay as the API has cached it, and each call that changes something is refused.
     fn modes(&self) -> [Mode; 2] {
-        let mode = self.mode();
+        let mode = self.0.lineage.as_ref().map_or_else(|| self.own_mode(), Lineage::mode);
         [mode, if self.is_read_only() { Mode::Plan } else { mode }]
     }
 
@@ -243,7 +244,8 @@ impl Session {
         // A journal that cannot be read knows nothing; what this process did is known without it.
         let mut deeds = journal.deeds(self.id()).await.unwrap_or_default();
         let is_the_same = |one: &Deed, other: &Deed| {
-            (&one.call, &one.writes, &one.commands) == (&other.call, &other.writes, &other.commands)
+            let is_like = (&one.writes, &one.commands) == (&other.writes, &other.commands);
+            (&one.call, &one.line) == (&other.call, &other.line) && (one.line.is_some() || is_like)
         };
         deeds.retain(|deed| !own.iter().any(|known| is_the_same(known, deed)));
         deeds.extend(own);

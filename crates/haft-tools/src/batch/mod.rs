@@ -29,7 +29,7 @@ use crate::kernel::{not_here, typed};
 ///
 /// Use it to save turns when you know the next calls already: reads run side by side, what conflicts keeps its order. A
 /// call may use the result of an earlier one: `{"$result": 1}` anywhere in its input stands for the text of the first
-/// call's result, `{"$result": 1, "pointer": "/items/0/id"}` for a value in it if it is JSON. Every call is checked and
+/// call's result (of a Read: the file's lines without numbers), `{"$result": 1, "pointer": "/items/0/id"}` for a value in it if it is JSON. Every call is checked and
 /// permitted by itself; one that fails does not stop the others unless you say so. A Batch cannot be in a Batch.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -119,7 +119,7 @@ impl Kernel for Batch {
                 }
                 running.run(together).await;
             }
-            Ok(reply(&running.done))
+            Ok(reply(&running.done, running.until_error))
         })
     }
 }
@@ -199,6 +199,11 @@ impl Done {
         }
     }
 
+    /// Whether it was stopped, or never begun because the whole was.
+    fn is_cut_off(&self) -> bool {
+        matches!(self, Done::Made(result) if result.fault.is_some_and(|fault| fault.kind == FaultKind::Cancelled))
+    }
+
     fn tool(&self) -> &str {
         match self {
             Done::Made(result) => &result.tool,
@@ -234,7 +239,7 @@ impl Done {
 }
 
 /// All results in one, each under its number.
-fn reply(done: &[Done]) -> Reply {
+fn reply(done: &[Done], until_error: bool) -> Reply {
     let mut reply = Reply::default();
     for (at, one) in done.iter().enumerate() {
         let head = format!("── {} {}: {}", at + 1, one.tool(), one.word());
@@ -260,8 +265,17 @@ fn reply(done: &[Done]) -> Reply {
     });
     let facts = |one: &Done| json!({ "tool": one.tool(), "outcome": one.word() });
     reply.meta.insert("calls".to_owned(), done.iter().map(facts).collect::<Vec<_>>().into());
-    // The model has to read what did not work; only where nothing did is the whole a failure.
+    // The model has to read what did not work; only where nothing did, or the whole was stopped, is the whole a failure.
+    if is_stopped(done, until_error) {
+        return reply.failing(FaultKind::Cancelled);
+    }
     if failed == done.len() { reply.failing(FaultKind::Failed) } else { reply }
+}
+
+/// Whether somebody stopped it. What is left after an error because that was wanted is not stopped.
+fn is_stopped(done: &[Done], until_error: bool) -> bool {
+    let is_left = until_error && done.iter().any(|one| one.is_error() && !one.is_cut_off());
+    !is_left && done.iter().any(Done::is_cut_off)
 }
 
 fn calls(count: usize) -> String {

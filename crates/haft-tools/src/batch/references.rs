@@ -1,12 +1,14 @@
 //! What a call takes from the result of an earlier one.
 //!
 //! There is one form, an object in the place of a value: `{"$result": N}` is the text of the N-th call's result, counted
-//! from 1, and `{"$result": N, "pointer": "/a/0"}` a value in it, by a JSON pointer (RFC 6901). Nothing is computed and no
+//! from 1, or of a Read what is in the file, and `{"$result": N, "pointer": "/a/0"}` a value in it, by a JSON pointer (RFC 6901). Nothing is computed and no
 //! text is put together. What is put in is judged with the call that it is put into.
 
 use haft_engine::result::ToolResult;
-use haft_tool::Fault;
+use haft_tool::{Fault, Spec, Tool};
 use serde_json::{Map, Value};
+
+use crate::read::{CUT, EMPTY, FOLLOWED, IN_PARTS, Read, UNCHANGED};
 
 const MARK: &str = "$result";
 const POINTER: &str = "pointer";
@@ -18,7 +20,7 @@ const MOST: usize = 64 * 1024;
 pub(super) fn check(at: usize, input: &Map<String, Value>) -> Result<(), Fault> {
     if input.contains_key(MARK) {
         let message =
-            format!("`calls[{at}].input` cannot be a `{MARK}` itself: name the arguments one by one");
+            format!("call {}: its input cannot be a `{MARK}` itself: name the arguments one by one", at + 1);
         return Err(Fault::rejected(message));
     }
     let mut wrong = None;
@@ -27,7 +29,7 @@ pub(super) fn check(at: usize, input: &Map<String, Value>) -> Result<(), Fault> 
     });
     match wrong {
         None => Ok(()),
-        Some(what) => Err(Fault::rejected(format!("`calls[{at}].input`: {what}"))),
+        Some(what) => Err(Fault::rejected(format!("call {}: {what}", at + 1))),
     }
 }
 
@@ -106,6 +108,7 @@ fn taken<'r>(
                 "it needs the whole result of call {number}, which is too large to be put in"
             ));
         }
+        None if is_named(&Read::SPEC, &result.tool) => Value::String(lines_of(number, &result.text())?),
         None => Value::String(result.text()),
         Some(pointer) => pointed(number, pointer, result)?,
     };
@@ -116,6 +119,43 @@ fn taken<'r>(
         ));
     }
     Ok(value)
+}
+
+fn is_named(spec: &Spec, name: &str) -> bool {
+    spec.name() == name || spec.other_names().contains(&name)
+}
+
+/// What a file holds, of what Read shows of it: its lines without their numbers, each with its end. What is no lines stays as
+/// it is shown; a part of a file is not put in as if it were the whole.
+fn lines_of(number: usize, shown: &str) -> Result<String, String> {
+    if shown.trim_end() == EMPTY {
+        return Ok(String::new());
+    }
+    let lines: Vec<&str> = shown.split_terminator('\n').collect();
+    let is_line = |line: &&str| without_number(line).is_some();
+    let first = lines.iter().position(is_line).unwrap_or(lines.len());
+    let count = lines[first..].iter().take_while(|line| is_line(line)).count();
+    let body = &lines[first..first + count];
+    let mut around = lines[..first].iter().chain(&lines[first + count..]);
+    let says = |line: &str| [UNCHANGED, FOLLOWED, IN_PARTS].iter().any(|words| line.contains(words));
+    if around.any(|line| says(line)) || body.iter().any(|line| line.ends_with(CUT)) {
+        return Err(format!(
+            "call {number} does not show the whole file, and only what it shows could be put in; copy the file with a command"
+        ));
+    }
+    match body {
+        [] => Ok(shown.to_owned()),
+        lines => {
+            Ok(lines.iter().filter_map(|line| without_number(line)).flat_map(|line| [line, "\n"]).collect())
+        }
+    }
+}
+
+/// A line of a file as Read shows it: six places for its number, and a tab.
+fn without_number(line: &str) -> Option<&str> {
+    let (number, text) = line.split_once('\t')?;
+    let is_number = number.len() >= 6 && number.trim_start().bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !number.trim_start().is_empty()).then_some(text)
 }
 
 fn pointed(number: usize, pointer: &str, result: &ToolResult) -> Result<Value, String> {

@@ -148,6 +148,25 @@ async fn a_call_may_use_the_result_of_an_earlier_one() {
 }
 
 #[tokio::test]
+async fn what_a_read_found_is_put_in_without_the_numbers_of_its_lines() {
+    let workspace = Workspace::new(FILES);
+    workspace.write("long.txt", "x\n".repeat(9).as_bytes());
+    workspace.write("tabs.txt", b"a\n     7\tb\n\nc");
+    let session = begin(engine(&workspace, allowing(&["Edit(**)"])), &workspace);
+    let write =
+        |path: &str| json!({ "tool": "Write", "input": { "file_path": path, "content": { "$result": 1 } } });
+    let calls = json!([{ "tool": "Read", "input": { "file_path": "tabs.txt" } }, write("copy.txt")]);
+    let result = session.call(batch(calls)).await;
+    assert!(result.text().starts_with("2 calls, all done"), "{}", result.text());
+    assert_eq!(workspace.text("copy.txt"), "a\n     7\tb\n\nc\n");
+    let calls =
+        json!([{ "tool": "read_file", "input": { "file_path": "long.txt", "limit": 3 } }, write("part.txt")]);
+    let result = session.call(Call::new("c", "Batch", json!({ "calls": calls }))).await;
+    assert!(result.text().contains("call 1 does not show the whole file"), "{}", result.text());
+    assert!(!workspace.root().join("part.txt").exists());
+}
+
+#[tokio::test]
 async fn what_is_put_in_is_judged_with_the_call_that_it_is_put_into() {
     let rules = Rules { deny: Written::all(["Read(a.txt)"], Origin::Session), ..Rules::default() };
     let workspace = Workspace::new(FILES);
@@ -186,7 +205,11 @@ async fn what_makes_no_sense_is_refused_before_anything_runs() {
     check(json!([]), "calls").await;
     check(Value::from(vec![read("a.txt".into()); 26]), "calls").await;
     check(json!([read(json!({ "$result": 1 }))]), "names a call before this one, and there is none").await;
-    check(json!([read("a.txt".into()), read(json!({ "$result": 2 }))]), "a number from 1 to 1").await;
+    check(
+        json!([read("a.txt".into()), read(json!({ "$result": 2 }))]),
+        "call 2: `$result` names a call before this one, a number from 1 to 1",
+    )
+    .await;
     check(json!([read("a.txt".into()), read(json!({ "$result": 1, "path": "/x" }))]), "not `path`").await;
     check(json!([read("a.txt".into()), read(json!({ "$result": 1, "pointer": "x" }))]), "JSON pointer").await;
     check(json!([read("a.txt".into()), { "tool": "Stat", "input": { "$result": 1 } }]), "one by one").await;
@@ -220,6 +243,22 @@ async fn the_rest_is_left_after_an_error_if_that_is_wanted() {
     let result = session.call(Call::new("b", "Batch", input)).await;
     assert!(result.text().contains("an earlier call failed"), "{}", result.text());
     assert_eq!(probe.notes(), ["+b.1", "-b.1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_was_stopped_is_no_success_although_some_of_it_is_done() {
+    let (workspace, probe) = (Workspace::new(""), Probe::default());
+    let session = begin(engine(&workspace, Rules::default()).tool(sleeping(&probe)), &workspace);
+    let calls: Vec<Value> =
+        [0, 10_000, 10_000].map(|ms| json!({ "tool": "Sleep", "input": { "ms": ms } })).into();
+    let running = session.call(batch(calls.into()));
+    let stop = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        session.interrupt();
+    };
+    let (result, ()) = tokio::join!(running, stop);
+    assert!(result.text().starts_with("3 calls: 1 done, 2 not"), "{}", result.text());
+    assert_eq!(result.fault.map(|fault| fault.kind), Some(FaultKind::Cancelled));
 }
 
 #[tokio::test(start_paused = true)]

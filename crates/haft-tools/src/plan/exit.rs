@@ -1,6 +1,6 @@
 //! `ExitPlanMode`: shows the plan to the person, and goes on if they approve it.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, path::Path, sync::Arc};
 
 use haft_engine::{
     policy::{Choice, ChoiceOption, Choosing, Chosen, Mode},
@@ -9,7 +9,7 @@ use haft_engine::{
 };
 use haft_tool::{
     AbsolutePath, BoxFuture, Change, Cx, Effects, Fault, FaultKind, IntoTool, Load, Reply, SharedTool, Spec,
-    Tool, View, shown,
+    Tool, View, shown, unshown,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,6 +45,13 @@ struct PlannedStep {
     runs: Vec<String>,
 }
 
+impl PlannedStep {
+    fn length(&self) -> usize {
+        let writes = self.writes.iter().map(|path| path.as_os_str().len());
+        self.step.len() + writes.chain(self.runs.iter().map(String::len)).sum::<usize>()
+    }
+}
+
 /// The tool.
 pub(crate) struct ExitPlanMode;
 
@@ -68,10 +75,11 @@ impl Tool for ExitPlanMode {
         if input.plan.trim().is_empty() {
             return Err(Fault::rejected("`plan` is empty; write down what you are going to do"));
         }
-        if input.plan.len() > LONGEST {
+        let steps = input.steps.iter().map(PlannedStep::length).sum::<usize>();
+        if input.plan.len() + steps > LONGEST {
             return Err(Fault::rejected(format!(
-                "`plan` has {} bytes, and {LONGEST} is the most; say what matters for the decision",
-                input.plan.len()
+                "the plan has {} bytes with its steps, and {LONGEST} is the most; say what matters for the decision",
+                input.plan.len() + steps
             )));
         }
         let nameless = input.steps.iter().position(|step| step.step.trim().is_empty());
@@ -105,9 +113,10 @@ impl Kernel for ExitPlanMode {
                 ));
             }
             let plan = Plan::from(input);
-            let said = kx.choose(Some(&plan.text), &[question()]).await?;
+            let shown = written(&plan, &kx.cx.session().workspace);
+            let said = kx.choose(Some(&shown), &[question()]).await?;
             let answer = Answer::of(said);
-            Ok(answer.reply(kx.session(), plan))
+            Ok(answer.reply(kx.session(), plan, shown))
         })
     }
 }
@@ -122,6 +131,27 @@ impl From<ExitPlanModeInput> for Plan {
         let steps = input.steps.into_iter().map(step).collect();
         Plan { is_open: true, is_approved: false, text: input.plan, steps }
     }
+}
+
+/// All that is approved: the plan's text, and the steps that it names with what would prove each.
+fn written(plan: &Plan, workspace: &Path) -> String {
+    let mut text = plan.text.trim_end().to_owned();
+    if !plan.steps.is_empty() {
+        text.push_str("\n\nSteps:");
+    }
+    for (at, step) in plan.steps.iter().enumerate() {
+        let _ = write!(text, "\n{}. {}", at + 1, step.text.trim());
+        let places = step.writes.iter().map(|path| {
+            let path = unshown(path);
+            format!("writes {}", shown(path.strip_prefix(workspace).unwrap_or(&path)))
+        });
+        let runs = step.runs.iter().map(|line| format!("runs `{}`", line.trim()));
+        let proofs: Vec<String> = places.chain(runs).collect();
+        if !proofs.is_empty() {
+            let _ = write!(text, "\n   {}", proofs.join("; "));
+        }
+    }
+    text
 }
 
 fn question() -> Choice {
@@ -164,9 +194,9 @@ impl Answer {
         }
     }
 
-    fn reply(self, session: &Session, plan: Plan) -> Reply {
+    fn reply(self, session: &Session, plan: Plan, shown: String) -> Reply {
         let keep = |plan: Plan| Change::State(PLAN.to_owned(), plan.to_value());
-        let drawn = |verdict: &str| View::List(vec![View::text(verdict), View::text(plan.text.clone())]);
+        let drawn = |verdict: &str| View::List(vec![View::text(verdict), View::text(shown)]);
         match self {
             Answer::Approved(words) => {
                 let view = drawn("The plan is approved");

@@ -6,6 +6,7 @@
 mod enter; //  EnterPlanMode: from here on, only looking
 mod exit; //   ExitPlanMode: shows the plan, and goes on if it is approved
 mod steps; //  the steps of a plan, from what was written
+mod line; //   what the end of a command line tells of a command in it
 mod verify; // VerifyPlan: which steps were done, by what calls did
 #[cfg(test)]
 mod tests;

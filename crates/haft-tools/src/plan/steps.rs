@@ -1,7 +1,8 @@
 //! The steps of a plan, from what was written, and what would prove each.
 //!
 //! A plan that names its steps is taken at its word. Of one that does not, the items of its lists are the steps, and only
-//! what is plainly a path or a command in them counts as proof: what is merely spoken of proves nothing.
+//! what is plainly a path or a command in them counts as proof: what is merely spoken of proves nothing. A single word that
+//! is quoted is a command where it is run, and a file where it is created or written.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,8 @@ const MOST: usize = 100;
 pub(super) struct Proof {
     pub(super) text: String,
     pub(super) writes: Vec<Wanted>,
-    /// The words that a command begins with.
-    pub(super) runs: Vec<Vec<String>>,
+    /// How a command begins.
+    pub(super) runs: Vec<String>,
 }
 
 /// A path that is to be written.
@@ -59,7 +60,7 @@ pub(super) fn proofs(plan: &Plan) -> Vec<Proof> {
 }
 
 fn named(step: &Step) -> Proof {
-    let runs = step.runs.iter().map(|line| words(line)).filter(|words| !words.is_empty());
+    let runs = step.runs.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty());
     if step.writes.is_empty() && step.runs.is_empty() {
         return in_words(&step.text);
     }
@@ -87,17 +88,52 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn in_words(text: &str) -> Proof {
-    let (mut writes, mut runs) = (Vec::new(), Vec::new());
+    let (mut writes, mut runs, mut verb) = (Vec::new(), Vec::new(), Verb::Other);
     for (at, piece) in text.split('`').enumerate() {
         let is_quoted = at % 2 == 1;
-        if is_quoted && piece.contains(' ') {
-            runs.push(words(piece));
-        } else {
-            let paths = piece.split_whitespace().filter_map(|word| path(word, is_quoted));
-            writes.extend(paths.map(Wanted::Ending));
+        if !is_quoted {
+            verb = Verb::before_the_end_of(piece, verb);
+        }
+        match (is_quoted, verb) {
+            (true, _) if piece.trim().contains(' ') => runs.push(piece.trim().to_owned()),
+            (true, Verb::Run) if is_name(piece) => runs.push(piece.to_owned()),
+            (true, Verb::Make) if is_name(piece) => writes.push(Wanted::Ending(PathBuf::from(piece))),
+            _ => {
+                let paths = piece.split_whitespace().filter_map(|word| path(word, is_quoted));
+                writes.extend(paths.map(Wanted::Ending));
+            }
         }
     }
     Proof { text: text.to_owned(), writes, runs }
+}
+
+/// What is said of a quoted word by the word before it: `make` is a command where it is run, and a file where it is made.
+#[derive(Clone, Copy)]
+enum Verb {
+    Run,
+    Make,
+    Other,
+}
+
+impl Verb {
+    /// What these words say of the word that is quoted behind them; `earlier` is what was said of the one before.
+    fn before_the_end_of(words: &str, earlier: Verb) -> Verb {
+        let words = words.split_whitespace().map(|word| word.trim_matches(|char: char| ",;:".contains(char)));
+        let mut telling = words.rev().filter(|word| !IN_BETWEEN.contains(&word.to_lowercase().as_str()));
+        match telling.next().map(str::to_lowercase).as_deref() {
+            Some("run" | "rerun" | "execute" | "running" | "executing") => Verb::Run,
+            Some("create" | "write" | "creating" | "writing") => Verb::Make,
+            Some(_) => Verb::Other,
+            None => earlier,
+        }
+    }
+}
+
+const IN_BETWEEN: [&str; 9] = ["", "a", "an", "the", "new", "file", "and", "then", "again"];
+
+/// A word that may name a program or a file.
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|char| char.is_alphanumeric() || "._-+/".contains(char))
 }
 
 /// A word that is plainly a path: with a directory, or a name with an ending.
@@ -116,10 +152,6 @@ fn path(word: &str, is_quoted: bool) -> Option<PathBuf> {
     (is_plain && is_named).then(|| PathBuf::from(word.trim_start_matches("./").trim_start_matches('/')))
 }
 
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_owned).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,11 +160,8 @@ mod tests {
     fn check(text: &str, writes: &[&str], runs: &[&str]) {
         let proof = in_words(text);
         let paths: Vec<&str> = proof.writes.iter().filter_map(|wanted| wanted.path().to_str()).collect();
-        let lines: Vec<String> = proof.runs.iter().map(|words| words.join(" ")).collect();
-        assert_eq!(
-            (paths.as_slice(), lines.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
-            (writes, runs)
-        );
+        let lines: Vec<&str> = proof.runs.iter().map(String::as_str).collect();
+        assert_eq!((paths.as_slice(), lines.as_slice()), (writes, runs));
     }
 
     #[test]
@@ -142,6 +171,9 @@ mod tests {
         check("Think, e.g. about and/or i.e. nothing", &[], &[]);
         check("Bump to 1.2.3, see https://x.org/a.html?b", &[], &[]);
         check("Rename `x` in `a.c`, not in a.c", &["a.c"], &[]);
+        check("Run `pytest`, `make` and `false`; then look at `x`", &[], &["pytest", "make", "false"]);
+        check("Create the file `Makefile` and `bin/x`, with `y` in it", &["Makefile", "bin/x"], &[]);
+        check("Run `./a.sh` and change `b.rs`", &["b.rs"], &["./a.sh"]);
         check("Write (./docs/a.md)", &["docs/a.md"], &[]);
     }
 

@@ -1,7 +1,7 @@
 //! `VerifyPlan`: which steps of the plan were done, as far as calls can tell.
 //!
 //! A step is proven by what calls of the session did: files that they wrote, commands that they ran and how these ended.
-//! Nothing else counts, least of all what somebody says. What cannot be proven is *not seen*, which is not the same as not
+//! Nothing else counts, least of all what somebody says, or what was done before the plan was approved. What cannot be proven is *not seen*, which is not the same as not
 //! done, and the answer says so.
 
 use std::{fmt, path::Path, sync::Arc};
@@ -17,7 +17,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::steps::{Proof, Wanted, proofs};
+use super::{
+    line::{Ended, Told, is_one_way, told},
+    steps::{Proof, Wanted, proofs},
+};
 use crate::kernel::not_here;
 
 /// Compares the plan with what was done: which steps are proven by calls of this session, and which are not.
@@ -68,9 +71,15 @@ impl Kernel for VerifyPlan {
                 )
             })?;
             let deeds = kx.session().deeds().await;
-            Ok(report(&plan, &deeds, &kx.cx.session().workspace))
+            Ok(report(&plan, since_planning(&deeds), &kx.cx.session().workspace))
         })
     }
+}
+
+/// What was done since the plan was approved, or begun if it is not approved: what was there before carries out nothing.
+fn since_planning(deeds: &[Deed]) -> &[Deed] {
+    let begin = deeds.iter().rposition(|deed| deed.is_good && Deed::is_planning(&deed.tool));
+    &deeds[begin.map_or(0, |at| at + 1)..]
 }
 
 /// How a step stands.
@@ -99,29 +108,58 @@ impl fmt::Display for Standing {
 enum Found<'d> {
     Good(&'d Deed),
     Bad(&'d Deed),
+    /// It was part of what this call was to do, and nobody can tell whether it was done.
+    Unclear(&'d Deed),
     Nothing,
 }
 
-/// The latest word counts: what failed and was done again is done.
-fn found<'d>(deeds: &'d [Deed], shows: impl Fn(&Deed) -> bool) -> Found<'d> {
-    match deeds.iter().rev().find(|deed| shows(deed)) {
-        Some(deed) if deed.is_good => Found::Good(deed),
-        Some(deed) => Found::Bad(deed),
-        None => Found::Nothing,
+/// The latest word counts: what failed and was done again is done. Calls that tell nothing count only if no other does.
+fn found(deeds: &[Deed], tells: impl Fn(&Deed) -> Told) -> Found<'_> {
+    let mut unclear = Found::Nothing;
+    for deed in deeds.iter().rev() {
+        match (tells(deed), &unclear) {
+            (Told::Well, _) => return Found::Good(deed),
+            (Told::Badly, _) => return Found::Bad(deed),
+            (Told::Unclear, Found::Nothing) => unclear = Found::Unclear(deed),
+            _ => {}
+        }
     }
+    unclear
 }
 
 fn wrote<'d>(deeds: &'d [Deed], wanted: &Wanted) -> Found<'d> {
-    let shows = |deed: &Deed| deed.writes.iter().any(|written| wanted.covers(written));
+    let tells = |deed: &Deed| match (deed.writes.iter().any(|written| wanted.covers(written)), ended(deed)) {
+        (false, _) => Told::Absent,
+        (true, Ended::Badly) => Told::Badly,
+        (true, Ended::Well) if deed.line.as_deref().is_none_or(is_one_way) => Told::Well,
+        (true, _) => Told::Unclear,
+    };
     // A later failure takes nothing back that an earlier call wrote.
-    match found(deeds, |deed| deed.is_good && shows(deed)) {
-        Found::Nothing => found(deeds, shows),
+    match found(deeds, |deed| if deed.is_good { tells(deed) } else { Told::Absent }) {
+        Found::Nothing => found(deeds, tells),
         good => good,
     }
 }
 
-fn ran<'d>(deeds: &'d [Deed], words: &[String]) -> Found<'d> {
-    found(deeds, |deed| deed.commands.iter().any(|argv| argv.starts_with(words)))
+fn ran<'d>(deeds: &'d [Deed], wanted: &str) -> Found<'d> {
+    found(deeds, |deed| match &deed.line {
+        Some(line) => told(line, ended(deed), wanted),
+        // What no line was given for is what the tool says that it runs.
+        None => {
+            let mut told = deed.commands.iter().map(|argv| told(&argv.join(" "), ended(deed), wanted));
+            told.find(|told| *told != Told::Absent).unwrap_or(Told::Absent)
+        }
+    })
+}
+
+/// A line that has no exit code, or is only watched, was left running.
+fn ended(deed: &Deed) -> Ended {
+    let is_left_running = deed.line.is_some() && (deed.exit_code.is_none() || deed.tool == "Monitor");
+    match (deed.is_good, is_left_running) {
+        (false, _) => Ended::Badly,
+        (true, true) => Ended::Unknown,
+        (true, _) => Ended::Well,
+    }
 }
 
 struct Judged {
@@ -139,7 +177,7 @@ fn judge(proof: &Proof, deeds: &[Deed], workspace: &Path) -> Judged {
     let short = |path: &Path| shown(path.strip_prefix(workspace).unwrap_or(path)).to_string();
     let writes =
         proof.writes.iter().map(|wanted| (wrote(deeds, wanted), format!("write {}", short(wanted.path()))));
-    let runs = proof.runs.iter().map(|words| (ran(deeds, words), format!("run `{}`", words.join(" "))));
+    let runs = proof.runs.iter().map(|wanted| (ran(deeds, wanted), format!("run `{wanted}`")));
     let all: Vec<(Found<'_>, String)> = writes.chain(runs).collect();
     let good = all.iter().filter(|(found, _)| matches!(found, Found::Good(_))).count();
     let bad = all.iter().any(|(found, _)| matches!(found, Found::Bad(_)));
@@ -160,15 +198,28 @@ fn line(found: &Found<'_>, what: &str) -> String {
             let code = deed.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
             format!("{what}: tried by {} and did not work{code}", by(deed))
         }
+        Found::Unclear(deed) if ended(deed) == Ended::Unknown => {
+            format!("{what}: cannot be told; {} left it running", by(deed))
+        }
+        Found::Unclear(deed) => {
+            let line =
+                deed.line.as_deref().map_or_else(String::new, |line| format!(" `{}`", shortened(line)));
+            format!("{what}: cannot be told; it was part of{line} by {}", by(deed))
+        }
     }
 }
 
 fn by(deed: &Deed) -> String {
-    let others = match deed.commands.len() {
-        0 | 1 => "",
-        _ => ", among other commands: only how the whole ended is known",
-    };
-    format!("{} ({}){others}", deed.tool, deed.call)
+    format!("{} ({})", deed.tool, deed.call)
+}
+
+/// A line that is shown among others.
+fn shortened(line: &str) -> String {
+    let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
 }
 
 fn report(plan: &Plan, deeds: &[Deed], workspace: &Path) -> Reply {

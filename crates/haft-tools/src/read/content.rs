@@ -9,6 +9,9 @@ use super::{
     parts::{self, BUDGET, Part, Unit, tokens},
 };
 
+/// Before the little that is shown of a file in parts.
+pub(crate) const IN_PARTS: &str = "This is how the first begins:";
+
 /// What a model is shown of a file.
 #[derive(Debug, Default)]
 pub(super) struct Content {
@@ -105,6 +108,6 @@ impl Content {
             (Body::Lines(first, _), Some(part)) => numbered(parts::preview(part), *first),
             (_, Some(part)) => parts::preview(part).to_owned(),
         };
-        Ok(format!("{}: {table}{advice} This is how the first begins:\n{preview}", shown(path)))
+        Ok(format!("{}: {table}{advice} {IN_PARTS}\n{preview}", shown(path)))
     }
 }

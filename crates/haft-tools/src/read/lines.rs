@@ -80,7 +80,7 @@ impl Page {
         self.text.push_str(&text[..shown]);
         if hidden > 0 {
             // Writing to a String cannot fail.
-            let _ = write!(self.text, " [… {hidden} bytes of this line hidden]");
+            let _ = write!(self.text, " [… {hidden} {CUT}");
         }
         self.text.push('\n');
     }
@@ -104,6 +104,9 @@ impl Page {
         if notes.is_empty() { String::new() } else { format!("({})\n", notes.join("; ")) }
     }
 }
+
+/// How a line ends of which only the beginning is shown.
+pub(crate) const CUT: &str = "bytes of this line hidden]";
 
 /// Lines with their numbers, as a model sees them.
 pub(super) fn numbered(text: &str, first: u64) -> String {

@@ -18,14 +18,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::work::Work;
+use super::work::{Kept, Work};
 use crate::kernel::{not_here, typed};
 
 /// Makes a git worktree of this repository on a new branch and moves the session into it.
 ///
 /// Use it for work that must not touch the user's own files until it is good: what you change from then on is changed in
 /// the worktree only, where relative paths and commands begin. It begins at the last commit. You need not commit: end it with
-/// ExitWorktree, which merges, keeps or discards what you did. It fails outside of a git repository, and in a worktree.
+/// ExitWorktree, which merges, keeps or discards what you did. The name of one that was kept leads into it again. It fails
+/// outside of a git repository, and in a worktree.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnterWorktreeInput {
@@ -109,7 +110,21 @@ impl EnterWorktree {
             (work.head().await.map_err(no_commit)?, work.branch().await?, work.changed().await?);
         let place =
             path.to_str().ok_or_else(|| Fault::failed("the state directory has a name that is no text"))?;
-        work.run(&["worktree", "add", "--quiet", "--no-track", "-b", &branch, place, &base]).await?;
+        let found = work.kept(&path, &branch).await?;
+        match found {
+            Kept::Nothing => {
+                work.run(&["worktree", "add", "--quiet", "--no-track", "-b", &branch, place, &base]).await?;
+            }
+            Kept::Branch => {
+                work.run(&["worktree", "prune"]).await?;
+                work.run(&["worktree", "add", "--quiet", place, &branch]).await?;
+            }
+            Kept::Tree => {}
+        }
+        let base = match found {
+            Kept::Nothing => base,
+            _ => work.run(&["merge-base", &base, &branch]).await?,
+        };
         let inside = here.workspace.strip_prefix(&work.top).unwrap_or(Path::new(""));
         let text = |path: &Path| shown(path).to_string();
         let worktree = Worktree {
@@ -127,13 +142,13 @@ impl EnterWorktree {
             let made = stands.clone();
             kx.cx.blocking(move || self::made(&made)).await?;
         }
-        Ok(Reply::text(told(&worktree, &stands, left))
+        Ok(Reply::text(told(&worktree, &stands, found, left))
             .change(Change::State(WORKTREE.to_owned(), worktree.to_value()))
             .change(Change::Cwd(stands)))
     }
 }
 
-fn told(worktree: &Worktree, stands: &Path, left: usize) -> String {
+fn told(worktree: &Worktree, stands: &Path, found: Kept, left: usize) -> String {
     let short = worktree.base.get(..10).unwrap_or(&worktree.base);
     let left = match left {
         0 => String::new(),
@@ -141,8 +156,13 @@ fn told(worktree: &Worktree, stands: &Path, left: usize) -> String {
             "\n{count} files of the user's tree have changes that are not committed; they are not in the worktree."
         ),
     };
+    let again = match found {
+        Kept::Nothing => "In a worktree now",
+        Kept::Branch => "In a worktree of a branch that was kept",
+        Kept::Tree => "Again in the worktree that was kept, with all that was left in it",
+    };
     format!(
-        "In a worktree now: {} (branch {}, from {short}). Relative paths begin there, and the user's own tree cannot be \
+        "{again}: {} (branch {}, from {short}). Relative paths begin there, and the user's own tree cannot be \
          written.{left}\nLeave it with ExitWorktree.",
         shown(stands),
         worktree.branch

@@ -1,9 +1,13 @@
 //! `ExitWorktree`: merges what was done in a worktree, keeps it or throws it away, and moves the session back.
 //!
 //! A merge is worked out in the history alone. Only if it fits is the user's tree moved forward to it, in one step that git
-//! refuses as a whole where it would overwrite something. What does not fit leaves everything as it was.
+//! refuses as a whole where it would overwrite something. What does not fit leaves the user's tree as it was: their branch
+//! comes into the worktree instead, with marks where it does not fit, and the next merge commits what was made of them.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use haft_engine::{
     policy::{Choice, ChoiceOption, Choosing, protected},
@@ -18,14 +22,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::work::{Work, by_hand, complaint};
+use super::work::{Work, a_few, by_hand, complaint};
 use crate::kernel::{not_here, typed};
 
 /// Leaves the worktree that EnterWorktree made, and moves the session back to the user's own tree.
 ///
 /// `merge` commits what you changed and merges it into the user's branch: forward if that is possible, by a merge commit
-/// otherwise; where it does not fit, nothing is changed and you stay. `keep` leaves worktree and branch for later. `discard`
-/// removes both; the user is asked if something would be lost.
+/// otherwise. Where it does not fit, their branch comes into the worktree with conflict markers: resolve them, and merge again.
+/// `keep` leaves worktree and branch for later. `discard` removes both; the user is asked if something would be lost.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExitWorktreeInput {
@@ -139,11 +143,12 @@ impl<'a> Leaving<'a> {
                 self.worktree.into
             )));
         }
+        self.check_marks(&inside).await?;
         let (before, tip) = (outside.head().await?, commit_all(&inside, message).await?);
         let merged = self.merged(&inside, &before, &tip).await?;
         if merged == before {
-            self.clean_up().await?;
-            return Ok("There was nothing to merge; the worktree is gone.".to_owned());
+            let left = self.leave_tree().await?;
+            return Ok(format!("There was nothing to merge. {left}"));
         }
         self.check_names(&outside, &before, &merged).await?;
         let moved = outside.try_to(&["merge", "--quiet", "--ff-only", "--no-stat", &merged]).await?;
@@ -155,15 +160,14 @@ impl<'a> Leaving<'a> {
             )));
         }
         let how = if merged == tip { "forward" } else { "by a merge commit" };
-        let left = self.clean_up().await.err().map(|fault| format!(" {}.", fault.message()));
+        let left = self.leave_tree().await.unwrap_or_else(|fault| format!("{}.", fault.message()));
         let short = |commit: &str| commit.get(..10).unwrap_or(commit).to_owned();
         Ok(format!(
-            "Merged {how}: {} is at {} now, and was at {} (`git reset --keep {}` takes it back).{}",
+            "Merged {how}: {} is at {} now, and was at {} (`git reset --keep {}` takes it back). {left}",
             if self.worktree.into.is_empty() { "HEAD" } else { &self.worktree.into },
             short(&merged),
             short(&before),
             short(&before),
-            left.unwrap_or_default(),
         ))
     }
 
@@ -182,15 +186,68 @@ impl<'a> Leaving<'a> {
         let tree = words.next().unwrap_or_default().trim().to_owned();
         if !answer.is_good {
             let files: Vec<String> =
-                words.filter(|name| !name.is_empty()).take(20).map(|name| name.into_owned()).collect();
-            return Err(Fault::failed(format!(
-                "it does not fit what the user's branch has got meanwhile, so nothing was merged and nothing there has \
-                 changed; in conflict: {}\nYou are still in the worktree: look at what is there now, and make it fit, or keep it.",
-                if files.is_empty() { complaint(&answer) } else { files.join(", ") }
-            )));
+                words.filter(|name| !name.is_empty()).map(|name| name.into_owned()).collect();
+            let files = if files.is_empty() { complaint(&answer) } else { a_few(&files) };
+            return Err(self.bring_in(before, &files).await?);
         }
         let message = format!("Merge branch '{}'", self.worktree.branch);
         inside.author(&["commit-tree", &tree, "-p", before, "-p", tip, "-m", &message]).await
+    }
+
+    /// Brings what the user's branch has got meanwhile into the worktree, as far as it fits. Git remembers it as a merge that
+    /// has begun; only in the worktree, where the model can end it.
+    async fn bring_in(&self, before: &str, files: &str) -> Result<Fault, Fault> {
+        let (path, workspace) = (unshown(&self.worktree.path), unshown(&self.worktree.workspace));
+        let tree = Work::at(self.kx, (&path, &workspace), vec![path.clone()]).await?;
+        let words = ["-c", "merge.conflictStyle=merge", "merge", "--no-commit", "--no-ff", "--quiet", before];
+        let answer = tree.try_to(&words).await?;
+        if !tree.is_merging().await? {
+            return Ok(Fault::failed(format!(
+                "it does not fit what the user's branch has got meanwhile (in conflict: {files}), so nothing was merged, and \
+                 their branch cannot be brought into the worktree: {}\nYou are still in the worktree; keep it, and tell the \
+                 user.",
+                complaint(&answer)
+            )));
+        }
+        let (_, unmarked) = self.conflicts(&tree).await?;
+        let unmarked = if unmarked.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "\nWithout markers, because they cannot be put together line by line or are gone on one side: {}; what is there \
+                 now is what will be merged.",
+                a_few(&unmarked)
+            )
+        };
+        Ok(Fault::failed(format!(
+            "it does not fit what the user's branch has got meanwhile, so nothing was merged and nothing there has changed; in \
+             conflict: {files}\nYou are still in the worktree, which has the user's branch now, too: resolve the conflict \
+             markers (<<<<<<<, =======, >>>>>>>) in these files, and merge again, or keep it.{unmarked}"
+        )))
+    }
+
+    /// Marks of a conflict are for the model to resolve, and for nobody's history.
+    async fn check_marks(&self, inside: &Work<'_>) -> Result<(), Fault> {
+        if !inside.is_merging().await? {
+            return Ok(());
+        }
+        let (marked, _) = self.conflicts(inside).await?;
+        if marked.is_empty() {
+            return Ok(());
+        }
+        Err(Fault::failed(format!(
+            "conflict markers (<<<<<<<, =======, >>>>>>>) are left in {}, so nothing was merged; resolve them, and merge again",
+            a_few(&marked)
+        )))
+    }
+
+    /// The files in conflict: those with marks, and those without any.
+    async fn conflicts(&self, tree: &Work<'_>) -> Result<(Vec<String>, Vec<String>), Fault> {
+        let (top, names) = (tree.top.clone(), tree.unmerged().await?);
+        let told = |names: Vec<PathBuf>| names.iter().map(|name| shown(name).to_string()).collect();
+        let look = move || Ok(names.into_iter().partition(|name| is_marked(&top.join(name))));
+        let (marked, unmarked) = self.kx.cx.blocking(look).await?;
+        Ok((told(marked), told(unmarked)))
     }
 
     /// What is run later by others is not for a merge to bring in: each such file was for a person to allow, and so is this.
@@ -216,24 +273,36 @@ impl<'a> Leaving<'a> {
 
     async fn discard(&self) -> Result<String, Fault> {
         let (inside, outside) = (self.inside().await?, self.outside(false).await?);
-        let changed = inside.changed().await?;
+        let differing = inside.differing().await?;
         let tip = inside.head().await?;
-        let is_merged = outside.is_so(&["merge-base", "--is-ancestor", &tip, "HEAD"]).await?;
-        if changed > 0 || !is_merged {
-            self.ask_to_discard(changed, is_merged).await?;
+        let mut lost = differing.in_words();
+        if !outside.is_so(&["merge-base", "--is-ancestor", &tip, "HEAD"]).await? {
+            lost.push("commits that are not merged".to_owned());
+        }
+        if !lost.is_empty() {
+            self.ask_to_discard(&lost).await?;
         }
         self.clean_up().await?;
         Ok(format!("The worktree and its branch {} are gone.", self.worktree.branch))
     }
 
-    async fn ask_to_discard(&self, changed: usize, is_merged: bool) -> Result<(), Fault> {
-        let mut lost = Vec::new();
-        if changed > 0 {
-            lost.push(format!("changes in {changed} files that are not committed"));
+    /// After a merge: removes the tree, unless it has files that no merge takes along and that nobody wants to lose.
+    async fn leave_tree(&self) -> Result<String, Fault> {
+        let lost = self.inside().await?.differing().await?.in_words();
+        if !lost.is_empty() && self.ask_to_discard(&lost).await.is_err() {
+            return Ok(format!(
+                "The worktree stays at {} (branch {}): it has {}, which are in no commit, and nobody said that they may be \
+                 lost.",
+                self.worktree.path,
+                self.worktree.branch,
+                lost.join(", and ")
+            ));
         }
-        if !is_merged {
-            lost.push("commits that are not merged".to_owned());
-        }
+        self.clean_up().await?;
+        Ok("The worktree is gone.".to_owned())
+    }
+
+    async fn ask_to_discard(&self, lost: &[String]) -> Result<(), Fault> {
         let lost = lost.join(", and ");
         let option = |label: &str, description: &str| ChoiceOption {
             label: label.to_owned(),
@@ -287,10 +356,19 @@ fn remove(path: &Path) -> Result<(), Fault> {
     }
 }
 
+/// Whether a file has a conflict's marks. What cannot be read has none that somebody could see.
+fn is_marked(path: &Path) -> bool {
+    let is_mark = |line: &[u8]| line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> ");
+    // Never through a link: that would be another file.
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_file && std::fs::read(path).is_ok_and(|bytes| bytes.split(|byte| *byte == b'\n').any(is_mark))
+}
+
 /// Commits whatever has changed; gives what is checked out then.
 async fn commit_all(inside: &Work<'_>, message: Option<String>) -> Result<String, Fault> {
+    let is_merging = inside.is_merging().await?;
     inside.run(&["add", "--all"]).await?;
-    if !inside.is_so(&["diff", "--cached", "--quiet"]).await? {
+    if is_merging || !inside.is_so(&["diff", "--cached", "--quiet"]).await? {
         let message = message.filter(|message| !message.trim().is_empty());
         let message = message.unwrap_or_else(|| "Changes made in a worktree".to_owned());
         inside.author(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", &message]).await?;

@@ -181,6 +181,97 @@ async fn what_both_changed_elsewhere_is_merged_by_a_commit_and_a_conflict_change
 }
 
 #[tokio::test]
+async fn a_conflict_is_resolved_in_the_worktree_and_merged() {
+    let desk = Desk::new("echo x > gone.txt && git add . && git commit -qm more", None);
+    let Some(there) = desk.enter().await else { return };
+    desk.write("a.txt", "ours\n").await;
+    desk.write("gone.txt", "kept\n").await;
+    shell(
+        &desk.own(),
+        "echo theirs > a.txt && git rm -q gone.txt && echo new > n.txt && git add . && git commit -qm second",
+    );
+    let (before, merge) = (desk.git("rev-parse HEAD"), json!({ "action": "merge", "message": "Both" }));
+    let result = desk.call("ExitWorktree", merge.clone()).await;
+    assert!(result.is_error() && result.text().contains("in conflict: a.txt, gone.txt"), "{}", result.text());
+    assert!(
+        result.text().contains("Without markers") && result.text().contains("side: gone.txt;"),
+        "{}",
+        result.text()
+    );
+    assert_eq!(text(&there.join("n.txt")), "new\n", "the user's branch is there");
+    assert!(text(&there.join("a.txt")).contains("<<<<<<< "), "{}", text(&there.join("a.txt")));
+    let again = desk.call("ExitWorktree", merge.clone()).await;
+    assert!(
+        again.is_error() && again.text().contains("markers (<<<<<<<, =======, >>>>>>>) are left in a.txt"),
+        "{}",
+        again.text()
+    );
+    assert_eq!((desk.git("rev-parse HEAD"), desk.git("status --porcelain")), (before, String::new()));
+    desk.write("a.txt", "theirs\nours\n").await;
+    let result = desk.call("ExitWorktree", merge).await;
+    assert!(result.text().starts_with("Merged forward"), "{}", result.text());
+    assert_eq!(
+        (text(&desk.own().join("a.txt")), text(&desk.own().join("gone.txt"))),
+        ("theirs\nours\n".to_owned(), "kept\n".to_owned())
+    );
+    assert_eq!((desk.git("log --format=%s -1 --merges"), there.exists()), ("Both".to_owned(), false));
+}
+
+#[tokio::test]
+async fn ignored_files_are_lost_only_if_a_person_says_so() {
+    let ignoring = "printf 'dist/\\n*.log\\n' > .gitignore && git add . && git commit -qm ignore";
+    let work = async |desk: &Desk| {
+        let there = desk.enter().await?;
+        desk.write("dist/r.html", "r\n").await;
+        desk.write("x.log", "x\n").await;
+        Some(there)
+    };
+    let desk = Desk::new(ignoring, None);
+    let Some(there) = work(&desk).await else { return };
+    let result = desk.call("ExitWorktree", json!({ "action": "discard" })).await;
+    assert!(
+        result.is_error() && result.text().contains("files that git ignores (dist/, x.log)"),
+        "{}",
+        result.text()
+    );
+    assert_eq!(text(&there.join("dist/r.html")), "r\n");
+    desk.write("a.txt", "changed\n").await;
+    let result = desk.call("ExitWorktree", json!({ "action": "merge" })).await;
+    assert!(
+        result.text().starts_with("Merged forward") && result.text().contains("stays at"),
+        "{}",
+        result.text()
+    );
+    assert_eq!(text(&desk.own().join("a.txt")), "changed\n");
+    assert_eq!(text(&there.join("dist/r.html")), "r\n", "nobody said that it may be lost");
+
+    let desk = Desk::new(ignoring, Some(Person("Discard")));
+    let Some(there) = work(&desk).await else { return };
+    let result = desk.call("ExitWorktree", json!({ "action": "merge" })).await;
+    assert!(result.text().contains("The worktree is gone") && !there.exists(), "{}", result.text());
+}
+
+#[tokio::test]
+async fn a_worktree_that_was_kept_is_entered_again() {
+    let desk = Desk::new("true", None);
+    let Some(there) = desk.enter().await else { return };
+    desk.write("new.txt", "new\n").await;
+    desk.call("ExitWorktree", json!({ "action": "keep" })).await;
+    let result = desk.call("EnterWorktree", json!({ "name": "try" })).await;
+    assert!(result.text().starts_with("Again in the worktree that was kept"), "{}", result.text());
+    assert_eq!((&*desk.session.workspace(), text(&there.join("new.txt"))), (&*there, "new\n".to_owned()));
+    desk.call("ExitWorktree", json!({ "action": "keep" })).await;
+    // Of a tree that somebody removed, the branch is left.
+    std::fs::remove_dir_all(&there).unwrap();
+    let result = desk.call("EnterWorktree", json!({ "name": "try" })).await;
+    assert!(result.text().starts_with("In a worktree of a branch that was kept"), "{}", result.text());
+    desk.write("new.txt", "again\n").await;
+    let result = desk.call("ExitWorktree", json!({ "action": "merge" })).await;
+    assert!(result.text().starts_with("Merged forward"), "{}", result.text());
+    assert_eq!(text(&desk.own().join("new.txt")), "again\n");
+}
+
+#[tokio::test]
 async fn changes_of_the_user_that_are_in_the_way_stay() {
     let desk = Desk::new("true", None);
     let Some(_) = desk.enter().await else { return };

@@ -1,7 +1,8 @@
 //! What git is asked to do for a worktree: few words, all of them ours.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -95,8 +96,88 @@ impl<'a> Work<'a> {
 
     /// How many files differ from what is checked out, with those that are new.
     pub(super) async fn changed(&self) -> Result<usize, Fault> {
-        let answer = self.try_to(&["status", "--porcelain", "-z", "--untracked-files=normal"]).await?;
-        Ok(answer.said.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).count())
+        Ok(self.differing().await?.changed)
+    }
+
+    /// What no commit has: changes, and what git ignores. A directory that is ignored as a whole is one name, and nobody
+    /// looks into it.
+    pub(super) async fn differing(&self) -> Result<Differing, Fault> {
+        let words = ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignored=traditional"];
+        let answer = self.try_to(&words).await?;
+        let entries = answer.said.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+        let (ignored, changed): (Vec<&[u8]>, Vec<&[u8]>) =
+            entries.partition(|entry| entry.starts_with(b"!! "));
+        let name = |entry: &&[u8]| shown(Path::new(OsStr::from_bytes(&entry[3..]))).to_string();
+        Ok(Differing { changed: changed.len(), ignored: ignored.iter().map(name).collect() })
+    }
+
+    /// What an earlier worktree of this name has left: at its place, on its branch.
+    pub(super) async fn kept(&self, path: &Path, branch: &str) -> Result<Kept, Fault> {
+        let full = format!("refs/heads/{branch}");
+        if !self.is_so(&["show-ref", "--verify", "--quiet", &full]).await? {
+            return Ok(Kept::Nothing);
+        }
+        let answer = self.try_to(&["worktree", "list", "--porcelain", "-z"]).await?;
+        let lines: Vec<&[u8]> = answer.said.split(|byte| *byte == 0).collect();
+        // One paragraph for each: its place, what is checked out, its branch.
+        let is_it = |told: &&[&[u8]]| {
+            let place = [b"worktree ", path.as_os_str().as_bytes()].concat();
+            told.contains(&&*place) && told.contains(&format!("branch {full}").as_bytes())
+        };
+        let is_listed = lines.split(|line| line.is_empty()).any(|told| is_it(&told));
+        Ok(if is_listed && path.join(".git").is_file() { Kept::Tree } else { Kept::Branch })
+    }
+
+    /// Whether a merge has begun that is not committed.
+    pub(super) async fn is_merging(&self) -> Result<bool, Fault> {
+        self.is_so(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).await
+    }
+
+    /// The files that a merge could not put together, and nobody has told git that they are.
+    pub(super) async fn unmerged(&self) -> Result<Vec<PathBuf>, Fault> {
+        let answer = self.try_to(&["diff", "--name-only", "--diff-filter=U", "-z"]).await?;
+        let names = answer.said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    }
+}
+
+/// What there is of a worktree that was made before.
+#[derive(Clone, Copy)]
+pub(super) enum Kept {
+    Nothing,
+    /// Its branch; the tree is gone.
+    Branch,
+    Tree,
+}
+
+/// What a tree has that no commit has.
+pub(super) struct Differing {
+    pub(super) changed: usize,
+    /// The names of what is ignored.
+    pub(super) ignored: Vec<String>,
+}
+
+impl Differing {
+    /// What would be lost with the tree, if anything would.
+    pub(super) fn in_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.changed > 0 {
+            words.push(format!("changes in {} files that are not committed", self.changed));
+        }
+        if !self.ignored.is_empty() {
+            words.push(format!("files that git ignores ({})", a_few(&self.ignored)));
+        }
+        words
+    }
+}
+
+/// The first of many names.
+pub(super) fn a_few(names: &[String]) -> String {
+    const FEW: usize = 5;
+    let named = names[..names.len().min(FEW)].join(", ");
+    match names.len().saturating_sub(FEW) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

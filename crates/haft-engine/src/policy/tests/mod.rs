@@ -569,6 +569,14 @@ ask: writes /w/app/a\\u{202e}\\n, and no rule allows it
             "Refused by plan mode, which permits only what changes nothing: writes /w/app/src/main.rs.\n\
              Read, search and plan; the change can be made once plan mode has ended.",
         );
+        let (agent, policy) = (edit(), policy(""));
+        let request = Request { read_only: true, ..agent.request() };
+        assert_eq!(
+            policy.decide(&request).fault(&request).message(),
+            "Refused: this agent only looks, and this changes something: writes /w/app/src/main.rs.\n\
+             Read and search; say in your answer what would have to be changed.",
+            "it has no plan that could end"
+        );
         told(
             "",
             &case("Bash", runs("make")),

@@ -62,7 +62,8 @@ pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, ran: bool, 
     let limit = prepared.entry.tool().spec().result_limit();
     engine.settings().budget.fit(&mut ended.result, limit, &cx.attic()).await;
     let manner = Manner { ran, side_effects: prepared.has_side_effects() };
-    if ran && let Some(deed) = Deed::of(prepared.entry.name(), &prepared.effects, &ended.result) {
+    let deed = || Deed::of(prepared.entry.name(), &prepared.input, &prepared.effects, &ended.result);
+    if ran && let Some(deed) = deed() {
         cx.session.note_deed(deed);
     }
     record(cx, prepared.ticket.as_deref(), manner, ended).await;

@@ -29,6 +29,10 @@ fn unknown(pool: &Pool, name: &str) -> Fault {
         return quarantined(name, changed);
     }
     let shown: String = name.chars().take(80).collect();
+    if let Some(Problem { kind: ProblemKind::Hidden(why), .. }) = pool.absence(name) {
+        let message = format!("`{}` is not offered here: {why}", shown.escape_debug());
+        return Fault::new(FaultKind::UnknownTool, message);
+    }
     let near = pool.nearest(name, 3);
     let advice = match (pool.absence(name).or_else(|| of_its_server(pool, name)), near.as_slice()) {
         (Some(problem), _) if problem.tool.is_empty() => format!("its server has none now: {}", problem.kind),

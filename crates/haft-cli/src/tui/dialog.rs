@@ -1,7 +1,7 @@
 //! What the person is asked: whether a call may run, or what a form wants to know.
 //!
 //! Only a key that was pressed after the question could be read is an answer. What was typed on before goes where it was going,
-//! and what is pasted never answers anything.
+//! however long its writer thinks about the next word, and what is pasted never answers anything.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use haft_engine::policy::{self, Answer, Choosing, Chosen, Given};
@@ -23,6 +23,11 @@ use crate::{
 
 /// How long a question has been there, and no key was pressed, before a key is an answer to it.
 const TO_READ: u64 = 400;
+
+/// Whether a question that has been there for so long can be answered.
+pub(super) fn could_be_read(quiet: u64) -> bool {
+    quiet >= TO_READ
+}
 
 /// A question about a call, with everything that is to be seen of it.
 #[derive(Debug)]
@@ -182,17 +187,16 @@ impl Dialog {
             Dialog::Form(form) => &mut form.is_read,
             Dialog::Decision(decision) => &mut decision.is_read,
         };
-        *is_read |= quiet >= TO_READ;
+        *is_read |= could_be_read(quiet);
     }
 
-    /// Whether a key that is pressed now is meant for it.
-    pub(super) fn listens(&self, quiet: u64) -> bool {
-        quiet >= TO_READ
-            || match self {
-                Dialog::Question(question) => question.reason.is_some(),
-                Dialog::Form(form) => form.is_read,
-                Dialog::Decision(decision) => decision.is_read,
-            }
+    /// Whether its answer is being written: then all keys are for it.
+    pub(super) fn is_begun(&self) -> bool {
+        match self {
+            Dialog::Question(question) => question.reason.is_some(),
+            Dialog::Form(form) => form.is_read,
+            Dialog::Decision(decision) => decision.is_read,
+        }
     }
 
     /// A key, other than those that write.
@@ -256,6 +260,8 @@ impl Question {
                 Pressed::Taken
             }
             ('v', _) => Pressed::ShowAll(self.asked.preview.clone()),
+            // An answer elsewhere, which nobody means as the beginning of a message.
+            ('a' | 's' | 'r', _) => Pressed::Taken,
             _ => Pressed::Ignored,
         }
     }

@@ -90,7 +90,7 @@ fn typed(screen: &Screen, columns: usize) -> (Vec<Row>, Option<(usize, usize)>) 
         let words = if is_free { "(what you type now is sent next)" } else { "" };
         first.spans.push(Span::styled(words, QUIET));
     }
-    let is_elsewhere = screen.dialogs.front().is_some();
+    let is_elsewhere = !screen.dialogs.is_empty() && !screen.is_typing_past_a_question();
     let cursor = (!is_elsewhere).then_some((laid.row - from, laid.column + width(PROMPT)));
     (rows, cursor)
 }
@@ -198,6 +198,9 @@ fn status(screen: &Screen, columns: usize) -> Row {
     if let Some(hint) = &screen.hint {
         return row(&fit(&clean(hint), columns), WAIT);
     }
+    if screen.is_typing_past_a_question() {
+        return row(&fit(TYPING, columns), WAIT);
+    }
     let mut words = standing(&screen.status, "% of context left");
     if width(&words.join(BETWEEN)) > columns {
         words = standing(&screen.status, "% left");
@@ -208,6 +211,9 @@ fn status(screen: &Screen, columns: usize) -> Row {
     }
     row(&fit(&words.join(BETWEEN), columns), QUIET)
 }
+
+/// Why keys are no answers now.
+const TYPING: &str = "you are typing a message: Tab goes to the question, Enter sends";
 
 const BETWEEN: &str = " · ";
 

@@ -283,10 +283,62 @@ fn a_key_is_an_answer_only_after_the_question_could_be_read() {
     assert_eq!(desk.screen.editor.text(), "I am wry");
     desk.screen.paste("y", desk.now);
     assert!(answer.try_recv().is_err(), "what is pasted is no answer");
-    desk.now = 1_100;
+    assert_eq!(desk.screen.editor.text(), "I am wryy");
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    desk.now = 700;
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "a key that follows another is no answer");
+    desk.key(KeyCode::Backspace);
+    desk.now = 1_200;
     desk.types("y");
     assert_eq!(answer.try_recv(), Ok(Answer::Once));
-    assert_eq!(desk.screen.editor.text(), "I am wryy");
+    assert!(desk.screen.editor.is_empty());
+}
+
+#[test]
+fn a_pause_in_a_sentence_does_not_make_an_answer_of_its_next_letter() {
+    let mut desk = Desk::new(70);
+    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    let mut answer = desk.ask(true);
+    desk.now = 1_000;
+    desk.types("wait, wh");
+    assert!(desk.seen(20).contains("you are typing a message: Tab goes to the question"), "{}", desk.seen(20));
+    desk.now = 2_500;
+    desk.types("y are you asking? nasty");
+    assert!(answer.try_recv().is_err());
+    desk.now = 9_000;
+    assert_eq!(desk.key(KeyCode::Enter), None);
+    assert_eq!(desk.screen.queue, ["wait, why are you asking? nasty"], "Enter is the message's, too");
+    desk.now = 10_000;
+    desk.types("y");
+    assert_eq!(answer.try_recv(), Ok(Answer::Once));
+}
+
+#[test]
+fn tab_turns_from_what_is_typed_to_the_question_and_back() {
+    let mut desk = Desk::new(70);
+    desk.types("so");
+    let mut answer = desk.ask(true);
+    desk.now = 100;
+    desk.key(KeyCode::Tab);
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "the question could not be read yet");
+    desk.now = 1_000;
+    desk.key(KeyCode::Tab);
+    desk.types("x");
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "a letter that answers nothing goes on with the message");
+    assert_eq!(desk.screen.editor.text(), "soyxy");
+    desk.key(KeyCode::Tab);
+    assert_eq!(desk.key(KeyCode::Enter), None);
+    assert!(desk.screen.queue.is_empty() && answer.try_recv().is_err());
+    desk.types("n");
+    assert_eq!(answer.try_recv(), Ok(Answer::No(None)));
+    assert_eq!(desk.screen.editor.text(), "soyxy", "what was typed is still there");
+    let mut next = desk.ask(true);
+    desk.now = 5_000;
+    desk.types("y");
+    assert!(next.try_recv().is_err(), "another question is turned to anew");
 }
 
 #[test]

@@ -202,7 +202,9 @@ impl Screen {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if control => return self.interrupted(may_leave, now),
-            KeyCode::Char('d') if control && self.editor.is_empty() => return Some(Wish::Leave),
+            KeyCode::Char('d') if control && self.editor.is_empty() && self.writing().is_empty() => {
+                return Some(Wish::Leave);
+            }
             KeyCode::Char('z') if control => return Some(Wish::Suspend),
             KeyCode::Char('l') if control => return Some(Wish::Redraw),
             KeyCode::Char('o') if control => {

@@ -200,6 +200,78 @@ fn a_question_on_a_small_terminal_keeps_its_keys() {
     assert_snapshot!(desk.seen(12));
 }
 
+/// Asks about a command, with what a model says of it and what is known of it.
+fn ask_about(desk: &mut Desk, command: &str, head: &str) -> oneshot::Receiver<Answer> {
+    let (reply, answer) = oneshot::channel();
+    let asked = Asked {
+        id: 1,
+        call: Some("c".into()),
+        head: head.to_owned(),
+        preview: View::Code { language: "bash".into(), text: command.to_owned() },
+        choice: Choice::Permission { always: true },
+        reply,
+    };
+    desk.screen.ask(Dialog::question(asked), desk.now);
+    answer
+}
+
+#[test]
+fn the_command_is_seen_on_the_smallest_screen_and_all_of_it_can_be() {
+    let head = format!(
+        "Bash: Run rm -r build ({})\n  does    removes /w/build\n  why     no rule allows it\n",
+        "tidy ".repeat(16)
+    );
+    for (columns, height) in [(40, 10), (30, 9), (40, 14), (24, 12), (80, 12)] {
+        let mut desk = Desk::new(columns);
+        desk.screen.running = Some(Running { since: 0, stops: 0 });
+        desk.drawn("c", Stage::Queued, View::text("Run rm -r build"));
+        let _answer = ask_about(&mut desk, "rm -r build\nmake\nmake install\nmake clean\nmake test", &head);
+        desk.now = 1_000;
+        let seen = desk.seen(height);
+        assert!(seen.contains("│ rm -r build") && seen.contains("│ make"), "{columns}×{height}: {seen}");
+        assert!(
+            seen.contains("[y]") && seen.contains("[r]") && seen.contains("[v]"),
+            "{columns}×{height}: {seen}"
+        );
+        desk.key(KeyCode::Char('v'));
+        desk.seen(height);
+        let over = desk.over.iter().map(text_of).collect::<Vec<_>>().join("\n");
+        assert!(over.contains("make test") && over.contains("why     no rule"), "{over}");
+    }
+}
+
+#[test]
+fn a_long_command_or_what_a_model_says_of_it_leaves_room_for_why_it_is_asked() {
+    let command = "find . -name '*.log' -delete ; ".repeat(40);
+    let head = format!(
+        "Bash: Run {command}\n  does    deletes *.log\n  why     no rule allows it\n  always  allows it\n"
+    );
+    let mut desk = Desk::new(80);
+    desk.drawn("c", Stage::Queued, View::text(format!("Run {command}")));
+    let _answer = ask_about(&mut desk, &command, &head);
+    desk.now = 1_000;
+    let seen = desk.seen(20);
+    for words in ["deletes *.log", "no rule allows it", "allows it", "│ find", "[v] view all"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    let head = seen.lines().skip_while(|line| !line.starts_with("Bash: "));
+    assert_eq!(head.take_while(|line| !line.starts_with("  does")).count(), 2, "{seen}");
+    let open = desk.screen.transcript.open_rows(80, 0);
+    assert!(text_of(&open[0]).ends_with("…  asks you"), "{open:?}");
+    desk.types("n");
+    desk.drawn(
+        "c",
+        Stage::Refused,
+        View::text(format!("Run {command} (refused): The user refused this call.")),
+    );
+    let seen = desk.seen(24);
+    assert!(desk.over.len() <= 4, "{seen}");
+    assert!(seen.contains("refused") && seen.contains("The user refused this call."), "{seen}");
+    desk.press(KeyCode::Char('o'), KeyModifiers::CONTROL);
+    desk.seen(24);
+    assert!(desk.over.len() > 15, "all of it can be seen");
+}
+
 #[test]
 fn what_can_be_chosen_is_seen_on_a_small_terminal_before_anything_else() {
     let option = |label: &str| ChoiceOption { label: label.into(), description: "a colour".into() };
@@ -302,7 +374,11 @@ fn a_pause_in_a_sentence_does_not_make_an_answer_of_its_next_letter() {
     let mut answer = desk.ask(true);
     desk.now = 1_000;
     desk.types("wait, wh");
-    assert!(desk.seen(20).contains("you are typing a message: Tab goes to the question"), "{}", desk.seen(20));
+    assert!(
+        desk.seen(20).contains("you are typing a message: Tab goes to the question"),
+        "{}",
+        desk.seen(20)
+    );
     desk.now = 2_500;
     desk.types("y are you asking? nasty");
     assert!(answer.try_recv().is_err());
@@ -374,6 +450,21 @@ fn a_no_with_a_reason_can_be_thought_over() {
     assert_eq!(desk.key(KeyCode::Esc), None);
     assert!(answer.try_recv().is_err());
     assert!(desk.seen(16).contains("[y] yes, once"));
+}
+
+#[test]
+fn a_reason_is_edited_where_its_cursor_stands() {
+    let mut desk = Desk::new(60);
+    let mut answer = desk.ask(true);
+    desk.now = 1_000;
+    desk.types("rnt this");
+    (0..6).for_each(|_| drop(desk.key(KeyCode::Left)));
+    assert!(desk.seen(16).contains("n▏t this"), "{}", desk.seen(16));
+    desk.types("o");
+    assert_eq!(desk.press(KeyCode::Char('d'), KeyModifiers::CONTROL), None, "there is something to delete");
+    desk.types("t");
+    desk.key(KeyCode::Enter);
+    assert_eq!(answer.try_recv(), Ok(Answer::No(Some("not this".into()))));
 }
 
 #[test]

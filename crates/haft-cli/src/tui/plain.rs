@@ -196,7 +196,7 @@ impl Lines<'_> {
     }
 
     async fn undo(&mut self, agent: &mut Agent) -> anyhow::Result<String> {
-        let change = doing::look_at_change(self.setup.options.clone()).await?;
+        let change = doing::last_change(self.setup.options.clone()).await?;
         self.line(&change.text);
         if !change.is_ready() {
             return Ok("nothing can be taken back".to_owned());

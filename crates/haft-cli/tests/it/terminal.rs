@@ -315,6 +315,98 @@ fn commands_say_what_there_is() {
 }
 
 #[test]
+fn a_change_that_is_gone_already_does_not_stand_before_those_before_it() {
+    if !tmux::is_there() {
+        return;
+    }
+    let write = |name: &str| Turn::new().call("Write", json!({ "file_path": name, "content": "words\n" }));
+    let script =
+        [write("one.txt"), Turn::new().text("First."), write("two.txt"), Turn::new().text("Second.")];
+    let room = Room::with(script, (80, 30), &[], &["--mode", "accept-edits"]);
+    room.tmux.says("Write");
+    room.tmux.sees("First.");
+    room.tmux.says("Write more");
+    room.tmux.sees("Second.");
+    fs::remove_file(room.place.path("project/two.txt")).unwrap();
+    room.tmux.says("/undo");
+    let asked = room.tmux.sees("Take this back?");
+    assert!(asked.contains("one.txt"), "{asked}");
+    reads();
+    room.tmux.types("y");
+    room.tmux.sees("taken back: 1 file");
+    assert!(!room.place.path("project/one.txt").exists());
+}
+
+#[test]
+fn a_question_leaves_one_copy_however_high_the_terminal_is_made() {
+    if !tmux::is_there() {
+        return;
+    }
+    let words = "some words\n\n".repeat(12);
+    let room = Room::with([Turn::new().text(words), edit()], (80, 36), &[], &[]);
+    let tmux = &room.tmux;
+    tmux.says("Talk");
+    tmux.sees("% of context left");
+    tmux.says("Change it");
+    tmux.sees("[y] yes, once");
+    for rows in [24, 34, 22, 30, 23, 40] {
+        tmux.resizes(80, rows);
+        thread::sleep(Duration::from_millis(400));
+        let (screen, memory) = (tmux.screen(), tmux.memory());
+        for once in ["[y] yes, once", "mode default", "Edit: Edit", "? Edit main.rs"] {
+            assert_eq!(memory.matches(once).count(), 1, "{rows} rows, {once}: {memory}");
+            assert!(screen.contains(once), "{rows} rows, {once}: {screen}");
+        }
+    }
+    reads();
+    tmux.types("n");
+    tmux.sees("⊘ Edit main.rs");
+}
+
+#[test]
+fn what_was_found_is_seen_and_all_of_it_on_request() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = place();
+    (1..=40).for_each(|number| place.files.write(&format!("project/found/{number}.txt"), b"x"));
+    let script = [
+        Turn::new().call("Glob", json!({ "pattern": "found/*.txt" })).call("List", json!({})),
+        Turn::new().text("That is all."),
+    ];
+    let room = Room::at(place, script, (80, 40), &[], &[]);
+    room.tmux.says("Look");
+    let screen = room.tmux.sees("That is all.");
+    assert!(
+        screen.contains("40 files") && screen.contains("found/") && screen.contains("main.rs ("),
+        "{screen}"
+    );
+    assert!(screen.contains("more lines"), "{screen}");
+    room.tmux.presses("C-o");
+    room.tmux.waits_until("all of them", |screen| screen.matches("found/").count() > 25);
+}
+
+#[test]
+fn the_end_of_what_goes_on_in_the_background_is_told_when_it_comes_and_once() {
+    if !tmux::is_there() {
+        return;
+    }
+    let run = json!({ "command": "sleep 2; exit 3", "background": true });
+    let script =
+        [Turn::new().call("Bash", run), Turn::new().text("It goes on."), Turn::new().text("I know.")];
+    let room = Room::with(script, (100, 30), &[], &["--mode", "accept-edits"]);
+    room.tmux.says("Go");
+    room.tmux.sees("It goes on.");
+    room.tmux.sees("has ended");
+    let screen = room.tmux.sees("exit code 3");
+    assert!(!screen.contains("⟳"), "{screen}");
+    room.tmux.says("And?");
+    let screen = room.tmux.sees("I know.");
+    assert_eq!(screen.matches("has ended").count(), 1, "{screen}");
+    assert!(room.model.requests().last().unwrap().text.contains("has ended"), "the model is told, too");
+}
+
+#[test]
 fn prompts_of_servers_are_commands() {
     if !tmux::is_there() {
         return;

@@ -280,13 +280,12 @@ impl Screen {
         if let Some(running) = &mut self.running {
             running.stops += 1;
         }
-        // What waited was written for a turn that went on.
-        if let Some(last) = self.queue.pop_back()
-            && self.editor.is_empty()
-        {
-            self.editor.set(&last);
+        // What waited was written for a turn that went on: all of it can be thought over.
+        if !self.queue.is_empty() {
+            let mut waiting: Vec<String> = self.queue.drain(..).collect();
+            waiting.extend(Some(self.editor.take()).filter(|typed| !typed.is_empty()));
+            self.editor.set(&waiting.join("\n"));
         }
-        self.queue.clear();
         Wish::Stop
     }
 

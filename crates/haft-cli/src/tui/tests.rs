@@ -617,6 +617,42 @@ fn what_is_said_while_a_turn_runs_waits_for_its_end() {
 }
 
 #[test]
+fn all_that_waits_comes_back_when_the_turn_is_stopped() {
+    let mut desk = Desk::new(60);
+    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    for message in ["first", "second"] {
+        desk.types(message);
+        desk.key(KeyCode::Enter);
+    }
+    desk.types("half a th");
+    desk.key(KeyCode::Esc);
+    assert_eq!(desk.screen.editor.text(), "first\nsecond\nhalf a th");
+    desk.key(KeyCode::Esc);
+    assert_eq!(desk.screen.editor.text(), "first\nsecond\nhalf a th", "once");
+}
+
+#[test]
+fn of_a_long_message_the_rows_around_the_cursor_are_seen() {
+    let mut desk = Desk::new(60);
+    let message: Vec<String> = (1..=30).map(|line| format!("line {line}.")).collect();
+    desk.screen.paste(&message.join("\n"), 0);
+    let seen = desk.seen(40);
+    assert!(seen.contains("⋮ 22 more") && seen.contains("line 30."), "{seen}");
+    (0..15).for_each(|_| drop(desk.key(KeyCode::Up)));
+    let seen = desk.seen(40);
+    for words in ["⋮ 11 more", "line 12.", "line 18.", "⋮ 12 more"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    (0..14).for_each(|_| drop(desk.key(KeyCode::Up)));
+    let seen = desk.seen(40);
+    assert!(seen.contains("❯ line 1.") && seen.contains("line 8.") && seen.contains("⋮ 22 more"), "{seen}");
+    // Whatever is typed, a question leaves room for itself and for the row of the cursor.
+    let _answer = desk.ask(true);
+    let seen = desk.seen(16);
+    assert!(seen.contains("line 1.") && seen.contains("src/main.rs  +1 -1"), "{seen}");
+}
+
+#[test]
 fn ctrl_c_stops_then_clears_then_leaves() {
     let mut desk = Desk::new(60);
     let ctrl_c = |desk: &mut Desk| desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);

@@ -444,11 +444,13 @@ impl<'a> Ui<'a> {
             }
             AgentEvent::Retrying { attempt, delay, error } => {
                 self.happened(Happened::BrokeOff);
-                let seconds = delay.as_secs_f64();
+                let (error, seconds) = (self.models.choice.words(&error), delay.as_secs_f64());
                 self.note(
                     Tone::Warning,
                     format!("{error}; asked again in {seconds:.1} s (attempt {attempt})"),
                 );
+                let until = self.now() + u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 2);
+                self.screen.pauses_until(until);
             }
             AgentEvent::Compacting => self.note(Tone::Plain, "the conversation is being made shorter"),
             AgentEvent::Compacted { before, after } => {
@@ -536,7 +538,7 @@ impl<'a> Ui<'a> {
     /// The same with words that nobody typed.
     pub(super) async fn say_to(&mut self, agent: &mut Agent, text: String) -> bool {
         self.happened(Happened::Said(text.clone()));
-        self.screen.running = Some(Running { since: self.now(), stops: 0 });
+        self.screen.running = Some(Running::since(self.now()));
         let (mut on, mut events) = told();
         let interrupt = Interrupt::default();
         let served = self.during(agent.run(text, &mut on, &interrupt), &mut events, &interrupt).await;
@@ -574,6 +576,7 @@ pub(super) fn end_words(outcome: &Outcome, choice: &Choice) -> Option<(Tone, Str
         End::Refused => "the model does not want to do this".to_owned(),
         End::Failed(error) => {
             let advice = choice.advice(error).map_or_else(String::new, |advice| format!("\n{advice}"));
+            let error = choice.words(error);
             return Some((Tone::Error, format!("the model does not answer: {error}{advice}")));
         }
         end => end.name().to_owned(),

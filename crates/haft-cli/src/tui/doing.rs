@@ -223,7 +223,7 @@ impl Ui<'_> {
             self.note(Tone::Plain, "nothing was said yet");
             return true;
         }
-        self.screen.running = Some(Running { since: self.now(), stops: 0 });
+        self.screen.running = Some(Running::since(self.now()));
         let (mut on, mut events) = told();
         let interrupt = Interrupt::default();
         let served = self.during(agent.compact("", &mut on, &interrupt), &mut events, &interrupt).await;

@@ -145,7 +145,10 @@ fn activity(screen: &Screen, columns: usize, now: u64) -> Vec<Row> {
     let took = screen.lasted(now).filter(|took| took.as_secs() > 0).map(seconds).unwrap_or_default();
     let (style, words) = match (running.stops, screen.dialogs.is_empty()) {
         (0, false) => return Vec::new(),
-        (0, true) => (NOTE, format!("works {took}")),
+        (0, true) => match running.again.map(|again| again.saturating_sub(now)) {
+            Some(left) => (WAIT, format!("asks again in {}s", left.div_ceil(1_000))),
+            None => (NOTE, format!("works {took}")),
+        },
         (1, _) => (WAIT, "stops; Esc again does not wait".to_owned()),
         _ => (BAD, "stops at once".to_owned()),
     };

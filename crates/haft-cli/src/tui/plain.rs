@@ -125,6 +125,7 @@ impl Lines<'_> {
                 }
             }
             AgentEvent::Retrying { error, delay, .. } => {
+                let error = self.models.choice.words(&error);
                 self.line(&format!("{error}; asked again in {:.1} s", delay.as_secs_f64()));
             }
             AgentEvent::Notice(words) => self.line(&words),

@@ -68,6 +68,14 @@ pub(super) struct Running {
     pub(super) since: u64,
     /// How often it was asked to stop.
     pub(super) stops: u32,
+    /// When the model is asked again, if it did not answer.
+    pub(super) again: Option<u64>,
+}
+
+impl Running {
+    pub(super) fn since(now: u64) -> Running {
+        Running { since: now, stops: 0, again: None }
+    }
 }
 
 /// All of it.
@@ -102,10 +110,19 @@ pub(super) struct Screen {
 impl Screen {
     /// Takes in what happened.
     pub(super) fn happened(&mut self, what: Happened, now: u64) {
-        if matches!(what, Happened::Over) {
-            self.running = None;
+        match (&what, &mut self.running) {
+            (Happened::Over, running) => *running = None,
+            (Happened::Asking | Happened::Text(_), Some(running)) => running.again = None,
+            _ => {}
         }
         self.transcript.happened(what, now);
+    }
+
+    /// The model did not answer, and is asked again at this moment.
+    pub(super) fn pauses_until(&mut self, again: u64) {
+        if let Some(running) = &mut self.running {
+            running.again = Some(again);
+        }
     }
 
     pub(super) fn new(history: History, columns: usize) -> Screen {

@@ -96,7 +96,7 @@ impl Desk {
 #[test]
 fn a_conversation_with_calls_in_every_state() {
     let mut desk = Desk::new(60);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     desk.happened(Happened::Said("Make the test pass,\nplease".into()));
     desk.happened(Happened::Asking);
     desk.happened(Happened::Thinking("Where is the test?".into()));
@@ -124,7 +124,7 @@ fn a_conversation_with_calls_in_every_state() {
 #[test]
 fn a_question_shows_the_change_and_the_keys() {
     let mut desk = Desk::new(70);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     desk.drawn("c", Stage::Queued, View::text("Edit src/main.rs"));
     let _answer = desk.ask(true);
     desk.now = 1_000;
@@ -223,7 +223,7 @@ fn the_command_is_seen_on_the_smallest_screen_and_all_of_it_can_be() {
     );
     for (columns, height) in [(40, 10), (30, 9), (40, 14), (24, 12), (80, 12)] {
         let mut desk = Desk::new(columns);
-        desk.screen.running = Some(Running { since: 0, stops: 0 });
+        desk.screen.running = Some(Running::since(0));
         desk.drawn("c", Stage::Queued, View::text("Run rm -r build"));
         let _answer = ask_about(&mut desk, "rm -r build\nmake\nmake install\nmake clean\nmake test", &head);
         desk.now = 1_000;
@@ -370,7 +370,7 @@ fn a_key_is_an_answer_only_after_the_question_could_be_read() {
 #[test]
 fn a_pause_in_a_sentence_does_not_make_an_answer_of_its_next_letter() {
     let mut desk = Desk::new(70);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     let mut answer = desk.ask(true);
     desk.now = 1_000;
     desk.types("wait, wh");
@@ -550,7 +550,7 @@ fn what_is_to_be_done_and_what_goes_on_is_listed() {
         todo("Test it", TodoState::Open),
     ];
     desk.screen.tasks = vec![("task-1".into(), "npm run dev".into())];
-    desk.screen.running = Some(Running { since: 0, stops: 1 });
+    desk.screen.running = Some(Running { stops: 1, ..Running::since(0) });
     desk.screen.queue.push_back("and then\nthis".into());
     desk.screen.status.context = Some((50_000, 200_000));
     desk.screen.status.used = (1_234_567, 8_900);
@@ -608,7 +608,7 @@ fn many_lines_are_typed_and_sent_as_one_message() {
 #[test]
 fn what_is_said_while_a_turn_runs_waits_for_its_end() {
     let mut desk = Desk::new(60);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     desk.types("next");
     assert_eq!(desk.key(KeyCode::Enter), None);
     assert_eq!(desk.screen.queue, ["next"]);
@@ -617,9 +617,20 @@ fn what_is_said_while_a_turn_runs_waits_for_its_end() {
 }
 
 #[test]
+fn a_pause_before_the_model_is_asked_again_is_counted_down() {
+    let mut desk = Desk::new(60);
+    desk.screen.running = Some(Running::since(0));
+    desk.screen.pauses_until(9_500);
+    desk.now = 2_000;
+    assert!(desk.seen(8).contains("asks again in 8s  Esc stops"), "{}", desk.seen(8));
+    desk.happened(Happened::Asking);
+    assert!(desk.seen(8).contains("works 2s"), "{}", desk.seen(8));
+}
+
+#[test]
 fn all_that_waits_comes_back_when_the_turn_is_stopped() {
     let mut desk = Desk::new(60);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     for message in ["first", "second"] {
         desk.types(message);
         desk.key(KeyCode::Enter);
@@ -656,7 +667,7 @@ fn of_a_long_message_the_rows_around_the_cursor_are_seen() {
 fn ctrl_c_stops_then_clears_then_leaves() {
     let mut desk = Desk::new(60);
     let ctrl_c = |desk: &mut Desk| desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     assert_eq!(ctrl_c(&mut desk), Some(Wish::Stop));
     desk.screen.running = None;
     desk.types("words");
@@ -792,7 +803,7 @@ proptest! {
         height in 5usize..40,
     ) {
         let mut desk = Desk::new(columns);
-        desk.screen.running = Some(Running { since: 0, stops: 0 });
+        desk.screen.running = Some(Running::since(0));
         let mut answers = Vec::new();
         for comes in all {
             match comes {

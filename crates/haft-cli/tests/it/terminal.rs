@@ -407,6 +407,71 @@ fn the_end_of_what_goes_on_in_the_background_is_told_when_it_comes_and_once() {
 }
 
 #[test]
+fn a_run_on_a_terminal_shows_what_goes_on_and_the_answer_as_it_comes() {
+    if !tmux::is_there() {
+        return;
+    }
+    let (place, wait) = (place(), Duration::from_secs(2));
+    let bash = json!({ "command": "sleep 2" });
+    let model = Model::new([
+        Turn::new().pause(wait).text("I will sleep.").call("Bash", bash),
+        Turn::new().text("It has \u{1b}[2Jbegun").pause(wait).text(" and ended."),
+    ]);
+    let url = model.url();
+    let line = ["run", "--base-url", &url, "--dialect", "anthropic", "--mode", "accept-edits", "Sleep"];
+    let tmux = Tmux::start(&place, (80, 24), &[], &line);
+    tmux.sees("s: the model is asked");
+    tmux.sees("s: Run sleep 2");
+    let begun = tmux.sees("It has \\u{1b}[2Jbegun");
+    assert!(!begun.contains("and ended") && !begun.contains("s: Run"), "{begun}");
+    let ended = tmux.sees("left with 0");
+    let lines: Vec<&str> = ended.lines().take(4).collect();
+    let expected = ["I will sleep.", "✓ Run sleep 2", "It has \\u{1b}[2Jbegun and ended.", "left with 0"];
+    assert_eq!(lines, expected, "{ended}");
+}
+
+#[test]
+fn a_question_of_a_run_is_not_written_over() {
+    if !tmux::is_there() {
+        return;
+    }
+    let (place, model) = (place(), Model::new([edit(), Turn::new().text("It is so.")]));
+    let url = model.url();
+    let tmux = Tmux::start(
+        &place,
+        (80, 40),
+        &[],
+        &["run", "--base-url", &url, "--dialect", "anthropic", "Change it"],
+    );
+    tmux.sees("or `n` and a reason:");
+    thread::sleep(Duration::from_millis(800));
+    let screen = tmux.screen();
+    assert!(
+        screen.lines().last().unwrap().ends_with("or `n` and a reason:") && !screen.contains("… "),
+        "{screen}"
+    );
+    tmux.says("y");
+    let screen = tmux.sees("left with 0");
+    assert!(screen.contains("It is so.") && !screen.contains("… "), "{screen}");
+}
+
+#[test]
+fn a_model_that_nobody_answers_for_is_named_by_its_address() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = place();
+    let line =
+        ["--base-url", "http://me:secret@127.0.0.1:9/v1?key=abc", "--dialect", "openai", "--model", "m"];
+    let tmux = Tmux::start(&place, (100, 24), &[], &line);
+    tmux.sees("/help");
+    tmux.says("Hello");
+    let screen = tmux.sees("http://127.0.0.1:9/v1: ");
+    assert!(!screen.contains("secret") && !screen.contains("abc"), "{screen}");
+    tmux.sees("asks again in");
+}
+
+#[test]
 fn prompts_of_servers_are_commands() {
     if !tmux::is_there() {
         return;

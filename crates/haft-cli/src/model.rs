@@ -40,6 +40,8 @@ pub(crate) struct Choice {
     key_variable: Option<String>,
     /// Fields that each request has besides haft's.
     pub(crate) extra: Map<String, Value>,
+    /// Where it is, without what may be a secret.
+    address: String,
     /// What all that is asked there took.
     pub(crate) spent: Spent,
 }
@@ -105,6 +107,7 @@ pub(crate) fn choose(
         endpoint,
         key_variable: key_variable.map(str::to_owned),
         extra: extra(set),
+        address: base.map_or_else(|| format!("the vendor's address ({dialect})"), without_secrets),
         spent: Spent::default(),
     })
 }
@@ -157,6 +160,16 @@ impl Choice {
         Choice { name, ..self.clone() }
     }
 
+    /// An error in words: where nobody answers, it is said where.
+    pub(crate) fn words(&self, error: &ModelError) -> String {
+        match error.kind {
+            ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::CutOff => {
+                format!("{}: {error}", self.address)
+            }
+            _ => error.to_string(),
+        }
+    }
+
     /// What whoever asked can do about an error, where that is known.
     pub(crate) fn advice(&self, error: &ModelError) -> Option<String> {
         match (error.kind, &self.key_variable) {
@@ -193,6 +206,16 @@ impl Choice {
             ..usual
         }
     }
+}
+
+/// An address without who asks and what comes after it: both may be keys.
+fn without_secrets(base: &str) -> String {
+    let base = base.trim().split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = base.split_once("://").unwrap_or(("", base));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or_default();
+    let joint = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{joint}{host}{}", path.trim_end_matches('/'))
 }
 
 fn figure(set: NonZeroUsize) -> u32 {
@@ -265,6 +288,13 @@ mod tests {
             key,
             "anthropic x with a key",
         );
+    }
+
+    #[test]
+    fn an_address_is_told_without_secrets() {
+        assert_eq!(without_secrets("http://127.0.0.1:8080/"), "http://127.0.0.1:8080");
+        assert_eq!(without_secrets("https://me:pass@a.example/v1?key=abc#x"), "https://a.example/v1");
+        assert_eq!(without_secrets("a.example/@b"), "a.example/@b");
     }
 
     #[test]

@@ -4,12 +4,12 @@
 
 use std::{
     io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Serialize;
 
-use crate::draw::plain;
+use crate::draw::{fit, plain, plain_line};
 
 /// The answer.
 pub(crate) struct Out {
@@ -102,6 +102,10 @@ impl Talk {
         self.is_verbose
     }
 
+    pub(crate) fn is_quiet(self) -> bool {
+        self.is_quiet
+    }
+
     /// Something for those who asked for more.
     pub(crate) fn detail(self, words: impl FnOnce() -> String) {
         if self.is_verbose {
@@ -136,8 +140,73 @@ fn write_line(line: &str) {
     if let Some(tell) = &*diverted {
         return tell(line.to_owned());
     }
+    let mut sign = sign();
+    sign.erase();
     // Where stderr is gone there is nobody left to tell.
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// The last line of a terminal, while it says what goes on: it is gone before anything else is written there.
+#[derive(Debug)]
+struct Sign {
+    is_shown: bool,
+    /// How many others have the terminal: who asks, or whoever writes a line piece by piece.
+    holders: usize,
+}
+
+static SIGN: Mutex<Sign> = Mutex::new(Sign { is_shown: false, holders: 0 });
+
+fn sign() -> MutexGuard<'static, Sign> {
+    SIGN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sign {
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(io::stderr().lock(), "{ERASE}");
+        }
+    }
+}
+
+/// To the beginning of the line, and away with it.
+const ERASE: &str = "\r\x1b[K";
+
+/// Shows on stderr, which is a terminal, what goes on, unless somebody else writes there.
+pub(crate) fn show_sign(words: &str) {
+    let mut sign = sign();
+    if sign.holders == 0 {
+        let columns = columns_of_stderr().unwrap_or(80).saturating_sub(1);
+        let _ = write!(io::stderr().lock(), "{ERASE}{}", fit(&plain_line(words.to_owned()), columns));
+        sign.is_shown = true;
+    }
+}
+
+fn columns_of_stderr() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Takes it away.
+pub(crate) fn take_sign_away() {
+    sign().erase();
+}
+
+/// Somebody has the terminal as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Hold(());
+
+/// Takes the sign away, and keeps it away.
+pub(crate) fn hold() -> Hold {
+    let mut sign = sign();
+    sign.erase();
+    sign.holders += 1;
+    Hold(())
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        sign().holders -= 1;
+    }
 }
 
 /// Takes a line that would have been written.

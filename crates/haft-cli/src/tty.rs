@@ -19,6 +19,8 @@ use rustix::{
 };
 use tokio::task::spawn_blocking;
 
+use crate::out;
+
 /// No terminal hands over a longer line.
 const LONGEST_LINE: usize = 4096;
 
@@ -33,11 +35,11 @@ fn open() -> io::Result<File> {
 }
 
 /// The terminal, while somebody is asked.
-pub(crate) struct Tty(Arc<File>);
+pub(crate) struct Tty(Arc<File>, out::Hold);
 
 impl Tty {
     pub(crate) fn open() -> io::Result<Tty> {
-        Ok(Tty(Arc::new(open()?)))
+        Ok(Tty(Arc::new(open()?), out::hold()))
     }
 
     /// Writes all of a text.
@@ -131,6 +133,7 @@ pub(crate) fn says_yes(question: &str) -> io::Result<bool> {
 
 /// Says something beside any question.
 pub(crate) fn say(words: &str) {
+    let _hold = out::hold();
     if let Ok(mut terminal) = OpenOptions::new().write(true).open("/dev/tty") {
         let _ = writeln!(terminal, "{words}");
     }

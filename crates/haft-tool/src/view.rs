@@ -101,13 +101,22 @@ fn done(description: &str, reply: &Reply) -> View {
     if let Some(view) = &reply.view {
         return view.clone();
     }
+    let text = reply.blocks.iter().find_map(|block| block.as_text());
     if let Some(observation) = &reply.observation {
-        return View::text(observation);
+        // One that ends in a colon is about what follows.
+        return match text.filter(|text| observation.ends_with(':') && !text.is_empty()) {
+            Some(text) => View::List(vec![View::text(observation), plain_code(text)]),
+            None => View::text(observation),
+        };
     }
-    let text = reply.blocks.iter().find_map(|block| block.as_text()).unwrap_or(description);
+    let text = text.unwrap_or(description);
     let lines = text.lines().count();
     match text.lines().next() {
         Some(first) if lines > 1 => View::Text(format!("{first} {}", View::more_lines(lines - 1))),
         first => View::text(first.unwrap_or(description)),
     }
+}
+
+fn plain_code(text: &str) -> View {
+    View::Code { language: String::new(), text: text.to_owned() }
 }

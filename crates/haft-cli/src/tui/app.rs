@@ -19,7 +19,7 @@ use haft_engine::{
     turn::{Interrupt, Stage, Views},
 };
 use haft_model::{Message, StreamEvent};
-use haft_tool::{Block, TaskState, View};
+use haft_tool::{Block, View};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
@@ -34,6 +34,7 @@ use super::{
     layout::{self, BESIDE_DIALOG},
     screen::{Running, Screen, Status, Wish},
     slash::Slash,
+    tasks::{Background, Sight},
     terminal::{Guard, Painter},
     transcript::{Happened, Tone},
 };
@@ -60,6 +61,7 @@ pub(super) struct Ui<'a> {
     keys: EventStream,
     signals: Signals,
     views: Views,
+    background: Background,
     kept: Option<Kept>,
     keeper: Keeper,
     inline: Inline,
@@ -135,6 +137,7 @@ impl<'a> Ui<'a> {
         Ok(Ui {
             setup,
             views: Views::new(&session),
+            background: Background::after(&session.tasks()),
             keeper: Keeper::new(setup, &session),
             session,
             screen: Screen::new(history, columns),
@@ -340,11 +343,11 @@ impl<'a> Ui<'a> {
 
     fn resized(&mut self) {
         let (columns, height) = size();
-        self.height = height;
-        if columns + 1 != self.inline.columns() {
+        // A terminal that became lower has moved our rows up, some of them out of reach: what is where is not known any more.
+        if columns + 1 != self.inline.columns() || height != self.height {
             self.painter.paint(self.inline.resized(columns + 1));
         }
-        self.screen.columns = columns;
+        (self.height, self.screen.columns) = (height, columns);
     }
 
     fn redraw(&mut self) {
@@ -390,8 +393,9 @@ impl<'a> Ui<'a> {
         self.screen.status.cost = self.setup.model().price.of(usage);
         self.screen.status.mode = self.session.mode().name().to_owned();
         self.screen.prompts = super::prompts::all(&self.setup.servers);
-        let tasks = self.session.tasks().into_iter().filter(|task| task.state == TaskState::Running);
-        self.screen.tasks = tasks.map(|task| (task.id, task.description)).collect();
+        let Sight { running, ended } = self.background.look(self.session.tasks());
+        self.screen.tasks = running;
+        ended.into_iter().for_each(|(tone, words)| self.note(tone, words));
     }
 
     /// The last frame: everything that was said, and nothing that is typed.
@@ -440,18 +444,26 @@ impl<'a> Ui<'a> {
             }
             AgentEvent::Retrying { attempt, delay, error } => {
                 self.happened(Happened::BrokeOff);
-                let seconds = delay.as_secs_f64();
+                let (error, seconds) = (self.models.choice.words(&error), delay.as_secs_f64());
                 self.note(
                     Tone::Warning,
                     format!("{error}; asked again in {seconds:.1} s (attempt {attempt})"),
                 );
+                let until = self.now() + u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 2);
+                self.screen.pauses_until(until);
             }
             AgentEvent::Compacting => self.note(Tone::Plain, "the conversation is being made shorter"),
             AgentEvent::Compacted { before, after } => {
                 let (before, after) = (layout::tokens(before), layout::tokens(after));
                 self.note(Tone::Plain, format!("the conversation is shorter: {before} → {after} tokens"));
             }
-            AgentEvent::Notice(words) => self.note(Tone::Plain, words),
+            AgentEvent::Notice(words) => {
+                // What ended while it was not looked at is known from now on.
+                self.look();
+                if let Some(words) = self.background.news(&words) {
+                    self.note(Tone::Plain, words);
+                }
+            }
             AgentEvent::Usage { context, .. } => {
                 self.screen.status.context = Some((context.used, context.window));
                 self.keeper.keep_now_and_then();
@@ -528,7 +540,7 @@ impl<'a> Ui<'a> {
     /// The same with words that nobody typed.
     pub(super) async fn say_to(&mut self, agent: &mut Agent, text: String) -> bool {
         self.happened(Happened::Said(text.clone()));
-        self.screen.running = Some(Running { since: self.now(), stops: 0 });
+        self.screen.running = Some(Running::since(self.now()));
         let (mut on, mut events) = told();
         let interrupt = Interrupt::default();
         let served = self.during(agent.run(text, &mut on, &interrupt), &mut events, &interrupt).await;
@@ -566,6 +578,7 @@ pub(super) fn end_words(outcome: &Outcome, choice: &Choice) -> Option<(Tone, Str
         End::Refused => "the model does not want to do this".to_owned(),
         End::Failed(error) => {
             let advice = choice.advice(error).map_or_else(String::new, |advice| format!("\n{advice}"));
+            let error = choice.words(error);
             return Some((Tone::Error, format!("the model does not answer: {error}{advice}")));
         }
         end => end.name().to_owned(),

@@ -1,7 +1,7 @@
 //! What the person is asked: whether a call may run, or what a form wants to know.
 //!
 //! Only a key that was pressed after the question could be read is an answer. What was typed on before goes where it was going,
-//! and what is pasted never answers anything.
+//! however long its writer thinks about the next word, and what is pasted never answers anything.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use haft_engine::policy::{self, Answer, Choosing, Chosen, Given};
@@ -23,6 +23,11 @@ use crate::{
 
 /// How long a question has been there, and no key was pressed, before a key is an answer to it.
 const TO_READ: u64 = 400;
+
+/// Whether a question that has been there for so long can be answered.
+pub(super) fn could_be_read(quiet: u64) -> bool {
+    quiet >= TO_READ
+}
 
 /// A question about a call, with everything that is to be seen of it.
 #[derive(Debug)]
@@ -182,17 +187,16 @@ impl Dialog {
             Dialog::Form(form) => &mut form.is_read,
             Dialog::Decision(decision) => &mut decision.is_read,
         };
-        *is_read |= quiet >= TO_READ;
+        *is_read |= could_be_read(quiet);
     }
 
-    /// Whether a key that is pressed now is meant for it.
-    pub(super) fn listens(&self, quiet: u64) -> bool {
-        quiet >= TO_READ
-            || match self {
-                Dialog::Question(question) => question.reason.is_some(),
-                Dialog::Form(form) => form.is_read,
-                Dialog::Decision(decision) => decision.is_read,
-            }
+    /// Whether its answer is being written: then all keys are for it.
+    pub(super) fn is_begun(&self) -> bool {
+        match self {
+            Dialog::Question(question) => question.reason.is_some(),
+            Dialog::Form(form) => form.is_read,
+            Dialog::Decision(decision) => decision.is_read,
+        }
     }
 
     /// A key, other than those that write.
@@ -255,7 +259,9 @@ impl Question {
                 self.reason = Some(Editor::default());
                 Pressed::Taken
             }
-            ('v', _) => Pressed::ShowAll(self.asked.preview.clone()),
+            ('v', _) => Pressed::ShowAll(self.whole()),
+            // An answer elsewhere, which nobody means as the beginning of a message.
+            ('a' | 's' | 'r', _) => Pressed::Taken,
             _ => Pressed::Ignored,
         }
     }
@@ -269,58 +275,152 @@ impl Question {
         Pressed::Answered
     }
 
-    fn rows(&self, columns: usize, height: usize, listens: bool) -> Vec<Row> {
-        let mut lines = self.asked.head.lines();
-        let first = row(lines.next().unwrap_or_default(), STRONG.patch(WAIT));
-        let mut rows = wrap(&first, columns, 2, Break::Words);
-        let mut more: Vec<Row> =
-            lines.flat_map(|line| wrap(&row(line, PLAIN), columns, 10, Break::Words)).collect();
-        let all = view::rows(&self.asked.preview, columns.saturating_sub(4));
-        let keys = self.keys(columns, listens, true);
-        // What it is about is always seen, and some of the change; of why it is asked as much as there is room for.
-        let most = height.saturating_sub(rows.len() + keys.len() + 4).max(1);
-        if more.len() > most {
-            more.splice(..=more.len() - most, [row("  ⋮", QUIET)]);
-        }
-        rows.extend(more);
-        let room = height.saturating_sub(rows.len() + keys.len() + 1).max(3);
-        let hidden = all.len().saturating_sub(room);
-        let body = all.into_iter().take(room).collect();
-        let bar = Span::styled("  │ ", QUIET);
-        rows.extend(prefixed(body, &bar, &bar));
-        if hidden > 0 {
-            rows.push(row(&format!("  │ … {hidden} more lines: v shows all"), QUIET));
-        }
-        rows.extend(if hidden > 0 { keys } else { self.keys(columns, listens, false) });
-        rows
+    /// What is asked, and all of what it is about.
+    fn whole(&self) -> View {
+        View::List(vec![View::text(self.asked.head.trim_end()), self.asked.preview.clone()])
     }
 
-    fn keys(&self, columns: usize, listens: bool, is_cut: bool) -> Vec<Row> {
+    /// All of it, if there is room. Else what it would do is seen before who wants it and why, and `v` shows the rest.
+    fn rows(&self, columns: usize, height: usize, listens: bool) -> Vec<Row> {
+        let (first, reasons) = self.head_rows(columns);
+        let body = view::rows(&self.asked.preview, columns.saturating_sub(4));
+        let keys = self.keys(columns, listens, Keys::Full { view: false });
+        let all = first.len() + reasons.iter().map(Vec::len).sum::<usize>() + body.len() + keys.len();
+        if all <= height && first.len() <= MOST_FIRST {
+            return [first, reasons.concat(), barred(body), keys].concat();
+        }
+        let keys = self.few_keys(columns, height, listens);
+        let room = height.saturating_sub(keys.len()).max(2);
+        let first = cut(first, if room < ROOMY { 1 } else { MOST_FIRST }, columns);
+        let least = if body.len() <= LEAST_BODY { body.len() } else { LEAST_BODY + 1 };
+        let reasons = some_of(reasons, room.saturating_sub(first.len() + least), columns);
+        let body = self::body(body, room - first.len() - reasons.len());
+        [first, reasons, body, keys].concat()
+    }
+
+    /// The line that says most, and those that say why, each as rows.
+    fn head_rows(&self, columns: usize) -> (Vec<Row>, Vec<Vec<Row>>) {
+        let mut lines = self.asked.head.lines();
+        let first = row(lines.next().unwrap_or_default(), STRONG.patch(WAIT));
+        let reasons = lines.map(|line| wrap(&row(line, PLAIN), columns, 10, Break::Words)).collect();
+        (wrap(&first, columns, 2, Break::Words), reasons)
+    }
+
+    /// The keys where something is left out, in a row if there are few.
+    fn few_keys(&self, columns: usize, height: usize, listens: bool) -> Vec<Row> {
+        let forms = [Keys::Full { view: true }, Keys::Words, Keys::Letters];
+        let fits = |rows: &Vec<Row>| rows.len() == 1 || height > ROOMY + 4;
+        let mut rows = forms.iter().map(|form| self.keys(columns, listens, *form));
+        rows.find(fits).unwrap_or_else(|| self.keys(columns, listens, Keys::Letters))
+    }
+
+    fn keys(&self, columns: usize, listens: bool, form: Keys) -> Vec<Row> {
         if let Some(reason) = &self.reason {
+            let most = if form == (Keys::Full { view: false }) { MOST_WRITTEN } else { 2 };
             let label =
                 Row::from(vec![span("No, because", BAD), span(" (Enter sends it, Esc goes back): ", QUIET)]);
-            return writing(label, reason, columns);
+            return writing(label, reason, columns, most);
         }
-        let mut keys = match self.asked.choice {
-            Choice::Permission { .. } => vec![("y", "yes, once"), ("s", "for this session")],
-            Choice::YesOrNo => vec![("y", "yes")],
+        let is_offered = |letter: &str| match (letter, self.asked.choice) {
+            ("s" | "r", Choice::YesOrNo) => false,
+            ("a", choice) => choice == Choice::Permission { always: true },
+            ("v", _) => form != (Keys::Full { view: false }),
+            _ => true,
         };
-        if self.asked.choice == (Choice::Permission { always: true }) {
-            keys.push(("a", "always"));
-        }
-        keys.push(("n", "no"));
-        if self.asked.choice != Choice::YesOrNo {
-            keys.push(("r", "no, because …"));
-        }
-        if is_cut {
-            keys.push(("v", "view all"));
-        }
         let style = if listens { NOTE } else { QUIET };
-        let key = |(letter, word): &(&str, &str)| {
-            [Span::styled(format!("[{letter}] "), style.patch(STRONG)), span(&format!("{word}   "), style)]
+        let key = |(letter, short, long): &(&str, &str, &str)| match form {
+            Keys::Full { .. } => [format!("[{letter}] "), format!("{long}   ")],
+            Keys::Words => [format!("[{letter}]"), format!("{short} ")],
+            Keys::Letters => [format!("[{letter}]"), " ".to_owned()],
         };
-        wrap(&Row::from(keys.iter().flat_map(key).collect::<Vec<_>>()), columns, 0, Break::Words)
+        let yes = if self.asked.choice == Choice::YesOrNo { "yes" } else { "yes, once" };
+        let keys = [
+            ("y", "es", yes),
+            ("s", "ession", "for this session"),
+            ("a", "lways", "always"),
+            ("n", "o", "no"),
+            ("r", "eason", "no, because …"),
+            ("v", "iew", "view all"),
+        ];
+        let spans = keys.iter().filter(|(letter, ..)| is_offered(letter)).flat_map(|named| {
+            let [letter, word] = key(named);
+            [Span::styled(letter, style.patch(STRONG)), Span::styled(word, style)]
+        });
+        wrap(&without_end(spans.collect()), columns, 0, Break::Words)
     }
+}
+
+/// How the keys are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// With what they mean; perhaps with that which shows all.
+    Full {
+        view: bool,
+    },
+    /// As words in which a letter stands out.
+    Words,
+    Letters,
+}
+
+/// Rows of the line that says most.
+const MOST_FIRST: usize = 2;
+/// Of what it would do, so many rows come before why it is asked.
+const LEAST_BODY: usize = 3;
+/// From so many rows on there is room for words.
+const ROOMY: usize = 10;
+/// Rows of an answer that is written.
+const MOST_WRITTEN: usize = 4;
+
+/// A row without blanks behind it, which would take a row of their own.
+fn without_end(mut spans: Vec<Span<'static>>) -> Row {
+    if let Some(last) = spans.last_mut() {
+        last.content = last.content.trim_end().to_owned().into();
+    }
+    Row::from(spans)
+}
+
+/// At most so many rows; where some are missing, the last one says so.
+fn cut(mut rows: Vec<Row>, most: usize, columns: usize) -> Vec<Row> {
+    if rows.len() > most {
+        rows.truncate(most);
+        if let Some(last) = rows.last_mut() {
+            last.spans.push(Span::styled(" …", QUIET));
+            *last = fit_row(std::mem::take(last), columns);
+        }
+    }
+    rows
+}
+
+/// As many reasons as there is room for, and not all of it for one.
+fn some_of(reasons: Vec<Vec<Row>>, room: usize, columns: usize) -> Vec<Row> {
+    let is_long = reasons.iter().map(Vec::len).sum::<usize>() > room;
+    let reasons = reasons.into_iter().map(|rows| if is_long { cut(rows, 2, columns) } else { rows });
+    let mut rows = reasons.collect::<Vec<_>>().concat();
+    if rows.len() > room {
+        rows.truncate(room.saturating_sub(1));
+        rows.extend((room > 0).then(|| row("  ⋮", QUIET)));
+    }
+    rows
+}
+
+/// What it would do, in so many rows, one at least.
+fn body(mut rows: Vec<Row>, room: usize) -> Vec<Row> {
+    let room = room.max(1);
+    if rows.len() <= room {
+        return barred(rows);
+    }
+    let shown = if room < LEAST_BODY { room } else { room - 1 };
+    let hidden = rows.len() - shown;
+    rows.truncate(shown);
+    if shown < room {
+        rows.push(row(&format!("… {hidden} more lines: v shows all"), QUIET));
+    }
+    barred(rows)
+}
+
+fn barred(rows: Vec<Row>) -> Vec<Row> {
+    let bar = Span::styled("  │ ", QUIET);
+    prefixed(rows, &bar, &bar)
 }
 
 impl Form {
@@ -368,7 +468,7 @@ impl Form {
         if let Some(wrong) = &self.wrong {
             rows.push(fit_row(row(wrong, BAD), columns));
         }
-        rows.extend(writing(Row::from(span("> ", NOTE)), &self.editor, columns));
+        rows.extend(writing(Row::from(span("> ", NOTE)), &self.editor, columns, MOST_WRITTEN));
         rows
     }
 }
@@ -409,7 +509,7 @@ impl Decision {
         let (number, of) = (self.chosen.len() + 1, self.undecided.questions.len());
         let head = row("The model asks you:", STRONG.patch(WAIT));
         let mut last: Vec<Row> = self.wrong.iter().map(|wrong| fit_row(row(wrong, BAD), columns)).collect();
-        last.extend(writing(Row::from(span("> ", NOTE)), &self.editor, columns));
+        last.extend(writing(Row::from(span("> ", NOTE)), &self.editor, columns, MOST_WRITTEN));
         let Some(question) = self.undecided.questions.get(self.chosen.len()) else { return last };
         let wrapped =
             |line: &str| wrap(&row(line, PLAIN), columns, 8, Break::Words).into_iter().collect::<Vec<Row>>();
@@ -435,12 +535,16 @@ impl Decision {
     }
 }
 
-/// A label, and the end of what is written after it, with a mark where the cursor is.
-fn writing(label: Row, editor: &Editor, columns: usize) -> Vec<Row> {
+/// A label and what is written after it, with a mark where the cursor is: at most so many rows, those around the cursor.
+fn writing(label: Row, editor: &Editor, columns: usize, most: usize) -> Vec<Row> {
+    let (before, after) = editor.parts();
+    let on_one_line = |text: &str| span(&text.replace('\n', " ⏎ "), PLAIN);
     let mut line = label;
-    line.spans.push(span(&editor.text().replace('\n', " ⏎ "), PLAIN));
-    line.spans.push(Span::styled("▏", NOTE));
+    line.spans.extend([on_one_line(before), Span::styled("▏", NOTE)]);
+    let cursor = wrap(&line, columns, 2, Break::Anywhere).len();
+    line.spans.push(on_one_line(after));
     let mut rows = wrap(&line, columns, 2, Break::Anywhere);
-    rows.drain(..rows.len().saturating_sub(4));
+    rows.drain(..cursor.saturating_sub(most));
+    rows.truncate(most);
     rows
 }

@@ -105,12 +105,22 @@ pub(super) fn set_model(setup: &Setup, agent: &mut Agent, models: &Models, name:
     }
 }
 
-/// The last change of files: what taking it back would do, and whether there is anything to be done.
-pub(super) async fn look_at_change(options: Options) -> anyhow::Result<Change> {
+/// The last change of files of which something is left: what taking it back would do. A change that is gone already counts as
+/// taken back, as it does for `haft undo`: else it would stand before all others for ever.
+pub(super) async fn last_change(options: Options) -> anyhow::Result<Change> {
     tokio::task::spawn_blocking(move || {
         let undo = Undo::last(&options)?;
-        let (plan, text) = undo.look()?;
-        Ok(Change { undo, plan, text })
+        loop {
+            let (plan, text) = undo.look()?;
+            if !plan.files.is_empty() {
+                return Ok(Change { undo, plan, text });
+            }
+            undo.carry_out(&plan)?;
+            // What cannot be taken back is said before one before it is.
+            if !plan.left_out.is_empty() {
+                return Ok(Change { undo, plan, text });
+            }
+        }
     })
     .await?
 }
@@ -213,7 +223,7 @@ impl Ui<'_> {
             self.note(Tone::Plain, "nothing was said yet");
             return true;
         }
-        self.screen.running = Some(Running { since: self.now(), stops: 0 });
+        self.screen.running = Some(Running::since(self.now()));
         let (mut on, mut events) = told();
         let interrupt = Interrupt::default();
         let served = self.during(agent.compact("", &mut on, &interrupt), &mut events, &interrupt).await;
@@ -229,7 +239,7 @@ impl Ui<'_> {
     async fn undo(&mut self, agent: &mut Agent) -> bool {
         let (options, desk) = (self.setup.options.clone(), self.desk.clone());
         let work = async {
-            let change = look_at_change(options).await?;
+            let change = last_change(options).await?;
             if !change.is_ready() {
                 return Ok(change.text);
             }

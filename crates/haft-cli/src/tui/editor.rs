@@ -35,6 +35,11 @@ impl Editor {
         self.text.is_empty()
     }
 
+    /// What stands before the cursor, and what behind it.
+    pub(super) fn parts(&self) -> (&str, &str) {
+        self.text.split_at(self.cursor)
+    }
+
     /// Puts a text in the place of what is there.
     pub(super) fn set(&mut self, text: &str) {
         *self = Editor::default();

@@ -68,7 +68,7 @@ impl Inline {
         frame
     }
 
-    /// The terminal has another width now. Most wrap what is too long for it, so the rows that we drew take more of them.
+    /// The terminal has another size now. Most wrap what is too long for it, so the rows that we drew take more of them.
     pub(super) fn resized(&mut self, columns: usize) -> String {
         let columns = columns.max(1);
         let taken = |row: &Row| row.width().div_ceil(columns).max(1);

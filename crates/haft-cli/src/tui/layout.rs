@@ -2,6 +2,8 @@
 //!
 //! From top to bottom, what matters most is at the bottom. Where there is not enough room, what is above is shortened first.
 
+use std::ops::Range;
+
 use ratatui::{style::Style, text::Span};
 
 use super::{
@@ -21,6 +23,8 @@ pub(super) struct Live {
 
 /// Rows of what is typed, at most.
 const MOST_TYPED: usize = 10;
+/// From so many rows on a screen is tall.
+const TALL: usize = 24;
 const MOST_TODOS: usize = 8;
 const MOST_CANDIDATES: usize = 6;
 
@@ -29,7 +33,8 @@ pub(super) const BESIDE_DIALOG: usize = 5;
 
 /// What to draw in so many columns and rows.
 pub(super) fn live(screen: &Screen, columns: usize, height: usize, now: u64) -> Live {
-    let (typed, cursor) = typed(screen, columns);
+    let height = capped(height);
+    let (typed, cursor) = typed(screen, columns, (height / 3).clamp(1, MOST_TYPED));
     let mut below = candidates(screen, columns);
     below.push(status(screen, columns));
     let mut middle = activity(screen, columns, now);
@@ -60,6 +65,12 @@ pub(super) fn live(screen: &Screen, columns: usize, height: usize, now: u64) -> 
     Live { rows, cursor }
 }
 
+/// A tall screen is not filled: when it is made lower, what goes up and out of reach is then what is over, and not what would be
+/// drawn again below.
+fn capped(height: usize) -> usize {
+    if height > TALL { (height * 3 / 4).max(TALL) } else { height }
+}
+
 /// The last of rows, and a word about those above.
 fn last(mut rows: Vec<Row>, room: usize) -> Vec<Row> {
     if rows.len() > room {
@@ -72,17 +83,17 @@ fn last(mut rows: Vec<Row>, room: usize) -> Vec<Row> {
 }
 
 /// What is typed, and where the cursor stands in it.
-fn typed(screen: &Screen, columns: usize) -> (Vec<Row>, Option<(usize, usize)>) {
+fn typed(screen: &Screen, columns: usize, most: usize) -> (Vec<Row>, Option<(usize, usize)>) {
     let room = columns.saturating_sub(width(PROMPT)).max(2);
     let laid = screen.editor.laid(room);
-    let from = (laid.row + 1).saturating_sub(MOST_TYPED);
-    let prompt = |index: usize| {
-        let style = if screen.running.is_some() { QUIET } else { NOTE };
-        if index == 0 { Span::styled(PROMPT, style) } else { Span::raw("  ") }
-    };
-    let shown = laid.rows.iter().enumerate().skip(from).take(MOST_TYPED);
-    let mut rows: Vec<Row> =
-        shown.map(|(index, text)| Row::from(vec![prompt(index), span(text, PLAIN)])).collect();
+    let shown = window(laid.rows.len(), laid.row, most);
+    let more = |rows: usize| (rows > 0 && most >= WITH_MARKS).then(|| span(&format!("⋮ {rows} more"), QUIET));
+    let (above, below) = (more(shown.start), more(laid.rows.len() - shown.end));
+    let cursor = (laid.row - shown.start + usize::from(above.is_some()), laid.column + width(PROMPT));
+    let spans = above.into_iter().chain(laid.rows[shown].iter().map(|text| span(text, PLAIN))).chain(below);
+    let style = if screen.running.is_some() { QUIET } else { NOTE };
+    let prompts = std::iter::once(Span::styled(PROMPT, style)).chain(std::iter::repeat(Span::raw("  ")));
+    let mut rows: Vec<Row> = prompts.zip(spans).map(|(prompt, text)| Row::from(vec![prompt, text])).collect();
     if screen.editor.is_empty()
         && let Some(first) = rows.first_mut()
     {
@@ -90,9 +101,28 @@ fn typed(screen: &Screen, columns: usize) -> (Vec<Row>, Option<(usize, usize)>) 
         let words = if is_free { "(what you type now is sent next)" } else { "" };
         first.spans.push(Span::styled(words, QUIET));
     }
-    let is_elsewhere = screen.dialogs.front().is_some();
-    let cursor = (!is_elsewhere).then_some((laid.row - from, laid.column + width(PROMPT)));
-    (rows, cursor)
+    let is_elsewhere = !screen.dialogs.is_empty() && !screen.is_typing_past_a_question();
+    (rows, (!is_elsewhere).then_some(cursor))
+}
+
+/// In so many rows there is room to say what is left out.
+const WITH_MARKS: usize = 4;
+
+/// The rows around the cursor that are shown: with those that say what is left out, at most so many.
+fn window(rows: usize, cursor: usize, most: usize) -> Range<usize> {
+    if rows <= most {
+        return 0..rows;
+    }
+    if most < WITH_MARKS {
+        let from = (cursor + 1).saturating_sub(most);
+        return from..from + most;
+    }
+    let from = cursor.saturating_sub((most - 2) / 2);
+    match from {
+        0 | 1 => 0..most - 1,
+        from if from + most > rows => rows - (most - 1)..rows,
+        from => from..from + most - 2,
+    }
 }
 
 fn candidates(screen: &Screen, columns: usize) -> Vec<Row> {
@@ -115,7 +145,10 @@ fn activity(screen: &Screen, columns: usize, now: u64) -> Vec<Row> {
     let took = screen.lasted(now).filter(|took| took.as_secs() > 0).map(seconds).unwrap_or_default();
     let (style, words) = match (running.stops, screen.dialogs.is_empty()) {
         (0, false) => return Vec::new(),
-        (0, true) => (NOTE, format!("works {took}")),
+        (0, true) => match running.again.map(|again| again.saturating_sub(now)) {
+            Some(left) => (WAIT, format!("asks again in {}s", left.div_ceil(1_000))),
+            None => (NOTE, format!("works {took}")),
+        },
         (1, _) => (WAIT, "stops; Esc again does not wait".to_owned()),
         _ => (BAD, "stops at once".to_owned()),
     };
@@ -198,6 +231,9 @@ fn status(screen: &Screen, columns: usize) -> Row {
     if let Some(hint) = &screen.hint {
         return row(&fit(&clean(hint), columns), WAIT);
     }
+    if screen.is_typing_past_a_question() {
+        return row(&fit(TYPING, columns), WAIT);
+    }
     let mut words = standing(&screen.status, "% of context left");
     if width(&words.join(BETWEEN)) > columns {
         words = standing(&screen.status, "% left");
@@ -208,6 +244,9 @@ fn status(screen: &Screen, columns: usize) -> Row {
     }
     row(&fit(&words.join(BETWEEN), columns), QUIET)
 }
+
+/// Why keys are no answers now.
+const TYPING: &str = "you are typing a message: Tab goes to the question, Enter sends";
 
 const BETWEEN: &str = " · ";
 

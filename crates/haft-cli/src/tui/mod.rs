@@ -26,6 +26,7 @@ mod inline; //     frames for a terminal that keeps its own memory
 mod terminal; //   the terminal, taken and given back
 mod asker; //      who asks on the screen
 mod todos; //      what the model set out to do
+mod tasks; //      what goes on in the background
 mod app; //        the screen beside the agent
 mod export; //     what was said, as a document
 mod doing; //      what slash commands do

@@ -125,6 +125,7 @@ impl Lines<'_> {
                 }
             }
             AgentEvent::Retrying { error, delay, .. } => {
+                let error = self.models.choice.words(&error);
                 self.line(&format!("{error}; asked again in {:.1} s", delay.as_secs_f64()));
             }
             AgentEvent::Notice(words) => self.line(&words),
@@ -196,7 +197,7 @@ impl Lines<'_> {
     }
 
     async fn undo(&mut self, agent: &mut Agent) -> anyhow::Result<String> {
-        let change = doing::look_at_change(self.setup.options.clone()).await?;
+        let change = doing::last_change(self.setup.options.clone()).await?;
         self.line(&change.text);
         if !change.is_ready() {
             return Ok("nothing can be taken back".to_owned());

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use haft_tool::CallId;
 
 use super::{
-    dialog::{Dialog, Pressed},
+    dialog::{Dialog, Pressed, could_be_read},
     editor::Editor,
     history::History,
     prompts::Prompt,
@@ -68,6 +68,14 @@ pub(super) struct Running {
     pub(super) since: u64,
     /// How often it was asked to stop.
     pub(super) stops: u32,
+    /// When the model is asked again, if it did not answer.
+    pub(super) again: Option<u64>,
+}
+
+impl Running {
+    pub(super) fn since(now: u64) -> Running {
+        Running { since: now, stops: 0, again: None }
+    }
 }
 
 /// All of it.
@@ -91,6 +99,8 @@ pub(super) struct Screen {
     /// Since when the first dialog has been on the screen.
     asked_at: u64,
     last_key: u64,
+    /// Whether the person turned to the question although something is typed.
+    is_turned: bool,
     /// Whether the next Ctrl-C leaves.
     may_leave: bool,
     /// The columns of the last drawing: Up and Down go by rows.
@@ -100,10 +110,19 @@ pub(super) struct Screen {
 impl Screen {
     /// Takes in what happened.
     pub(super) fn happened(&mut self, what: Happened, now: u64) {
-        if matches!(what, Happened::Over) {
-            self.running = None;
+        match (&what, &mut self.running) {
+            (Happened::Over, running) => *running = None,
+            (Happened::Asking | Happened::Text(_), Some(running)) => running.again = None,
+            _ => {}
         }
         self.transcript.happened(what, now);
+    }
+
+    /// The model did not answer, and is asked again at this moment.
+    pub(super) fn pauses_until(&mut self, again: u64) {
+        if let Some(running) = &mut self.running {
+            running.again = Some(again);
+        }
     }
 
     pub(super) fn new(history: History, columns: usize) -> Screen {
@@ -125,8 +144,13 @@ impl Screen {
         let dialog = self.dialogs.remove(at);
         self.mark(dialog.and_then(|dialog| dialog.call().cloned()), false, now);
         if at == 0 {
-            self.asked_at = now;
+            self.next_question(now);
         }
+    }
+
+    /// The question that is shown now was not there before.
+    fn next_question(&mut self, now: u64) {
+        (self.asked_at, self.is_turned) = (now, false);
     }
 
     fn mark(&mut self, call: Option<CallId>, is_asked: bool, now: u64) {
@@ -137,8 +161,27 @@ impl Screen {
 
     /// Whether a key would answer the question that is shown.
     pub(super) fn is_heard(&self, now: u64) -> bool {
-        let quiet = self.quiet(now);
-        self.dialogs.front().is_some_and(|dialog| dialog.listens(quiet))
+        let is_open = self.may_answer() && could_be_read(self.quiet(now));
+        self.is_turned || self.dialogs.front().is_some_and(|dialog| dialog.is_begun() || is_open)
+    }
+
+    /// A sentence may have a pause in its middle: while one is typed, letters and Enter belong to it.
+    fn may_answer(&self) -> bool {
+        self.editor.is_empty() || self.is_turned
+    }
+
+    /// Whether there is a question to which the keys do not go, because a message is being typed.
+    pub(super) fn is_typing_past_a_question(&self) -> bool {
+        !self.may_answer() && self.dialogs.front().is_some_and(|dialog| !dialog.is_begun())
+    }
+
+    /// Goes over to the question, or back to what is typed. Only a question that could be read can be turned to.
+    fn turn(&mut self, now: u64) {
+        let been_there = now.saturating_sub(self.asked_at);
+        self.is_turned = !self.is_turned && could_be_read(been_there);
+        if let Some(dialog) = self.dialogs.front_mut().filter(|_| self.is_turned) {
+            dialog.attend(been_there);
+        }
     }
 
     /// For how long the question has been there and no key was pressed.
@@ -147,8 +190,8 @@ impl Screen {
     }
 
     fn attend(&mut self, now: u64) {
-        let quiet = self.quiet(now);
-        if let Some(dialog) = self.dialogs.front_mut() {
+        let (quiet, may_answer) = (self.quiet(now), self.may_answer());
+        if let Some(dialog) = self.dialogs.front_mut().filter(|_| may_answer) {
             dialog.attend(quiet);
         }
         self.last_key = now;
@@ -176,7 +219,9 @@ impl Screen {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if control => return self.interrupted(may_leave, now),
-            KeyCode::Char('d') if control && self.editor.is_empty() => return Some(Wish::Leave),
+            KeyCode::Char('d') if control && self.editor.is_empty() && self.writing().is_empty() => {
+                return Some(Wish::Leave);
+            }
             KeyCode::Char('z') if control => return Some(Wish::Suspend),
             KeyCode::Char('l') if control => return Some(Wish::Redraw),
             KeyCode::Char('o') if control => {
@@ -187,6 +232,10 @@ impl Screen {
             }
             KeyCode::BackTab => return Some(Wish::NextMode),
             KeyCode::Esc => return self.escape(now),
+            KeyCode::Tab if self.is_turned || self.is_typing_past_a_question() && !self.is_command() => {
+                self.turn(now);
+                return None;
+            }
             _ => {}
         }
         if is_heard && self.answered(key, now) {
@@ -241,20 +290,19 @@ impl Screen {
     fn close_dialog(&mut self, now: u64) {
         let call = self.dialogs.pop_front().and_then(|dialog| dialog.call().cloned());
         self.mark(call, false, now);
-        self.asked_at = now;
+        self.next_question(now);
     }
 
     fn stop(&mut self) -> Wish {
         if let Some(running) = &mut self.running {
             running.stops += 1;
         }
-        // What waited was written for a turn that went on.
-        if let Some(last) = self.queue.pop_back()
-            && self.editor.is_empty()
-        {
-            self.editor.set(&last);
+        // What waited was written for a turn that went on: all of it can be thought over.
+        if !self.queue.is_empty() {
+            let mut waiting: Vec<String> = self.queue.drain(..).collect();
+            waiting.extend(Some(self.editor.take()).filter(|typed| !typed.is_empty()));
+            self.editor.set(&waiting.join("\n"));
         }
-        self.queue.clear();
         Wish::Stop
     }
 
@@ -262,7 +310,12 @@ impl Screen {
     fn answered(&mut self, key: KeyEvent, now: u64) -> bool {
         let Some(dialog) = self.dialogs.front_mut() else { return false };
         match dialog.key(key) {
-            Pressed::Ignored => dialog.editor().is_none() && !matches!(key.code, KeyCode::Char(_)),
+            // Enter is no answer, and whoever looks at the question does not mean what is typed.
+            Pressed::Ignored if dialog.editor().is_none() && key.code == KeyCode::Enter => self.is_turned,
+            Pressed::Ignored => {
+                self.is_turned &= dialog.editor().is_some();
+                false
+            }
             Pressed::Taken => true,
             Pressed::ShowAll(view) => {
                 self.transcript.happened(Happened::Printed(view), now);
@@ -353,6 +406,11 @@ impl Screen {
         let word = if len > self.editor.text().len() { &first[..len] } else { first.as_str() };
         let word = word.to_owned();
         self.editor.set(&word);
+    }
+
+    /// Whether there is something that Tab could complete.
+    fn is_command(&self) -> bool {
+        !self.candidates().is_empty()
     }
 
     /// What can be typed instead, while a command is typed.

@@ -96,7 +96,7 @@ impl Desk {
 #[test]
 fn a_conversation_with_calls_in_every_state() {
     let mut desk = Desk::new(60);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     desk.happened(Happened::Said("Make the test pass,\nplease".into()));
     desk.happened(Happened::Asking);
     desk.happened(Happened::Thinking("Where is the test?".into()));
@@ -124,7 +124,7 @@ fn a_conversation_with_calls_in_every_state() {
 #[test]
 fn a_question_shows_the_change_and_the_keys() {
     let mut desk = Desk::new(70);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     desk.drawn("c", Stage::Queued, View::text("Edit src/main.rs"));
     let _answer = desk.ask(true);
     desk.now = 1_000;
@@ -198,6 +198,78 @@ fn a_question_on_a_small_terminal_keeps_its_keys() {
     let mut desk = Desk::new(40);
     let _answer = desk.ask(false);
     assert_snapshot!(desk.seen(12));
+}
+
+/// Asks about a command, with what a model says of it and what is known of it.
+fn ask_about(desk: &mut Desk, command: &str, head: &str) -> oneshot::Receiver<Answer> {
+    let (reply, answer) = oneshot::channel();
+    let asked = Asked {
+        id: 1,
+        call: Some("c".into()),
+        head: head.to_owned(),
+        preview: View::Code { language: "bash".into(), text: command.to_owned() },
+        choice: Choice::Permission { always: true },
+        reply,
+    };
+    desk.screen.ask(Dialog::question(asked), desk.now);
+    answer
+}
+
+#[test]
+fn the_command_is_seen_on_the_smallest_screen_and_all_of_it_can_be() {
+    let head = format!(
+        "Bash: Run rm -r build ({})\n  does    removes /w/build\n  why     no rule allows it\n",
+        "tidy ".repeat(16)
+    );
+    for (columns, height) in [(40, 10), (30, 9), (40, 14), (24, 12), (80, 12)] {
+        let mut desk = Desk::new(columns);
+        desk.screen.running = Some(Running::since(0));
+        desk.drawn("c", Stage::Queued, View::text("Run rm -r build"));
+        let _answer = ask_about(&mut desk, "rm -r build\nmake\nmake install\nmake clean\nmake test", &head);
+        desk.now = 1_000;
+        let seen = desk.seen(height);
+        assert!(seen.contains("│ rm -r build") && seen.contains("│ make"), "{columns}×{height}: {seen}");
+        assert!(
+            seen.contains("[y]") && seen.contains("[r]") && seen.contains("[v]"),
+            "{columns}×{height}: {seen}"
+        );
+        desk.key(KeyCode::Char('v'));
+        desk.seen(height);
+        let over = desk.over.iter().map(text_of).collect::<Vec<_>>().join("\n");
+        assert!(over.contains("make test") && over.contains("why     no rule"), "{over}");
+    }
+}
+
+#[test]
+fn a_long_command_or_what_a_model_says_of_it_leaves_room_for_why_it_is_asked() {
+    let command = "find . -name '*.log' -delete ; ".repeat(40);
+    let head = format!(
+        "Bash: Run {command}\n  does    deletes *.log\n  why     no rule allows it\n  always  allows it\n"
+    );
+    let mut desk = Desk::new(80);
+    desk.drawn("c", Stage::Queued, View::text(format!("Run {command}")));
+    let _answer = ask_about(&mut desk, &command, &head);
+    desk.now = 1_000;
+    let seen = desk.seen(20);
+    for words in ["deletes *.log", "no rule allows it", "allows it", "│ find", "[v] view all"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    let head = seen.lines().skip_while(|line| !line.starts_with("Bash: "));
+    assert_eq!(head.take_while(|line| !line.starts_with("  does")).count(), 2, "{seen}");
+    let open = desk.screen.transcript.open_rows(80, 0);
+    assert!(text_of(&open[0]).ends_with("…  asks you"), "{open:?}");
+    desk.types("n");
+    desk.drawn(
+        "c",
+        Stage::Refused,
+        View::text(format!("Run {command} (refused): The user refused this call.")),
+    );
+    let seen = desk.seen(24);
+    assert!(desk.over.len() <= 4, "{seen}");
+    assert!(seen.contains("refused") && seen.contains("The user refused this call."), "{seen}");
+    desk.press(KeyCode::Char('o'), KeyModifiers::CONTROL);
+    desk.seen(24);
+    assert!(desk.over.len() > 15, "all of it can be seen");
 }
 
 #[test]
@@ -283,10 +355,66 @@ fn a_key_is_an_answer_only_after_the_question_could_be_read() {
     assert_eq!(desk.screen.editor.text(), "I am wry");
     desk.screen.paste("y", desk.now);
     assert!(answer.try_recv().is_err(), "what is pasted is no answer");
-    desk.now = 1_100;
+    assert_eq!(desk.screen.editor.text(), "I am wryy");
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    desk.now = 700;
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "a key that follows another is no answer");
+    desk.key(KeyCode::Backspace);
+    desk.now = 1_200;
     desk.types("y");
     assert_eq!(answer.try_recv(), Ok(Answer::Once));
-    assert_eq!(desk.screen.editor.text(), "I am wryy");
+    assert!(desk.screen.editor.is_empty());
+}
+
+#[test]
+fn a_pause_in_a_sentence_does_not_make_an_answer_of_its_next_letter() {
+    let mut desk = Desk::new(70);
+    desk.screen.running = Some(Running::since(0));
+    let mut answer = desk.ask(true);
+    desk.now = 1_000;
+    desk.types("wait, wh");
+    assert!(
+        desk.seen(20).contains("you are typing a message: Tab goes to the question"),
+        "{}",
+        desk.seen(20)
+    );
+    desk.now = 2_500;
+    desk.types("y are you asking? nasty");
+    assert!(answer.try_recv().is_err());
+    desk.now = 9_000;
+    assert_eq!(desk.key(KeyCode::Enter), None);
+    assert_eq!(desk.screen.queue, ["wait, why are you asking? nasty"], "Enter is the message's, too");
+    desk.now = 10_000;
+    desk.types("y");
+    assert_eq!(answer.try_recv(), Ok(Answer::Once));
+}
+
+#[test]
+fn tab_turns_from_what_is_typed_to_the_question_and_back() {
+    let mut desk = Desk::new(70);
+    desk.types("so");
+    let mut answer = desk.ask(true);
+    desk.now = 100;
+    desk.key(KeyCode::Tab);
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "the question could not be read yet");
+    desk.now = 1_000;
+    desk.key(KeyCode::Tab);
+    desk.types("x");
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "a letter that answers nothing goes on with the message");
+    assert_eq!(desk.screen.editor.text(), "soyxy");
+    desk.key(KeyCode::Tab);
+    assert_eq!(desk.key(KeyCode::Enter), None);
+    assert!(desk.screen.queue.is_empty() && answer.try_recv().is_err());
+    desk.types("n");
+    assert_eq!(answer.try_recv(), Ok(Answer::No(None)));
+    assert_eq!(desk.screen.editor.text(), "soyxy", "what was typed is still there");
+    let mut next = desk.ask(true);
+    desk.now = 5_000;
+    desk.types("y");
+    assert!(next.try_recv().is_err(), "another question is turned to anew");
 }
 
 #[test]
@@ -322,6 +450,21 @@ fn a_no_with_a_reason_can_be_thought_over() {
     assert_eq!(desk.key(KeyCode::Esc), None);
     assert!(answer.try_recv().is_err());
     assert!(desk.seen(16).contains("[y] yes, once"));
+}
+
+#[test]
+fn a_reason_is_edited_where_its_cursor_stands() {
+    let mut desk = Desk::new(60);
+    let mut answer = desk.ask(true);
+    desk.now = 1_000;
+    desk.types("rnt this");
+    (0..6).for_each(|_| drop(desk.key(KeyCode::Left)));
+    assert!(desk.seen(16).contains("n▏t this"), "{}", desk.seen(16));
+    desk.types("o");
+    assert_eq!(desk.press(KeyCode::Char('d'), KeyModifiers::CONTROL), None, "there is something to delete");
+    desk.types("t");
+    desk.key(KeyCode::Enter);
+    assert_eq!(answer.try_recv(), Ok(Answer::No(Some("not this".into()))));
 }
 
 #[test]
@@ -407,7 +550,7 @@ fn what_is_to_be_done_and_what_goes_on_is_listed() {
         todo("Test it", TodoState::Open),
     ];
     desk.screen.tasks = vec![("task-1".into(), "npm run dev".into())];
-    desk.screen.running = Some(Running { since: 0, stops: 1 });
+    desk.screen.running = Some(Running { stops: 1, ..Running::since(0) });
     desk.screen.queue.push_back("and then\nthis".into());
     desk.screen.status.context = Some((50_000, 200_000));
     desk.screen.status.used = (1_234_567, 8_900);
@@ -465,7 +608,7 @@ fn many_lines_are_typed_and_sent_as_one_message() {
 #[test]
 fn what_is_said_while_a_turn_runs_waits_for_its_end() {
     let mut desk = Desk::new(60);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     desk.types("next");
     assert_eq!(desk.key(KeyCode::Enter), None);
     assert_eq!(desk.screen.queue, ["next"]);
@@ -474,10 +617,57 @@ fn what_is_said_while_a_turn_runs_waits_for_its_end() {
 }
 
 #[test]
+fn a_pause_before_the_model_is_asked_again_is_counted_down() {
+    let mut desk = Desk::new(60);
+    desk.screen.running = Some(Running::since(0));
+    desk.screen.pauses_until(9_500);
+    desk.now = 2_000;
+    assert!(desk.seen(8).contains("asks again in 8s  Esc stops"), "{}", desk.seen(8));
+    desk.happened(Happened::Asking);
+    assert!(desk.seen(8).contains("works 2s"), "{}", desk.seen(8));
+}
+
+#[test]
+fn all_that_waits_comes_back_when_the_turn_is_stopped() {
+    let mut desk = Desk::new(60);
+    desk.screen.running = Some(Running::since(0));
+    for message in ["first", "second"] {
+        desk.types(message);
+        desk.key(KeyCode::Enter);
+    }
+    desk.types("half a th");
+    desk.key(KeyCode::Esc);
+    assert_eq!(desk.screen.editor.text(), "first\nsecond\nhalf a th");
+    desk.key(KeyCode::Esc);
+    assert_eq!(desk.screen.editor.text(), "first\nsecond\nhalf a th", "once");
+}
+
+#[test]
+fn of_a_long_message_the_rows_around_the_cursor_are_seen() {
+    let mut desk = Desk::new(60);
+    let message: Vec<String> = (1..=30).map(|line| format!("line {line}.")).collect();
+    desk.screen.paste(&message.join("\n"), 0);
+    let seen = desk.seen(40);
+    assert!(seen.contains("⋮ 22 more") && seen.contains("line 30."), "{seen}");
+    (0..15).for_each(|_| drop(desk.key(KeyCode::Up)));
+    let seen = desk.seen(40);
+    for words in ["⋮ 11 more", "line 12.", "line 18.", "⋮ 12 more"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    (0..14).for_each(|_| drop(desk.key(KeyCode::Up)));
+    let seen = desk.seen(40);
+    assert!(seen.contains("❯ line 1.") && seen.contains("line 8.") && seen.contains("⋮ 22 more"), "{seen}");
+    // Whatever is typed, a question leaves room for itself and for the row of the cursor.
+    let _answer = desk.ask(true);
+    let seen = desk.seen(16);
+    assert!(seen.contains("line 1.") && seen.contains("src/main.rs  +1 -1"), "{seen}");
+}
+
+#[test]
 fn ctrl_c_stops_then_clears_then_leaves() {
     let mut desk = Desk::new(60);
     let ctrl_c = |desk: &mut Desk| desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    desk.screen.running = Some(Running { since: 0, stops: 0 });
+    desk.screen.running = Some(Running::since(0));
     assert_eq!(ctrl_c(&mut desk), Some(Wish::Stop));
     desk.screen.running = None;
     desk.types("words");
@@ -613,7 +803,7 @@ proptest! {
         height in 5usize..40,
     ) {
         let mut desk = Desk::new(columns);
-        desk.screen.running = Some(Running { since: 0, stops: 0 });
+        desk.screen.running = Some(Running::since(0));
         let mut answers = Vec::new();
         for comes in all {
             match comes {

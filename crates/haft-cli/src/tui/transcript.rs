@@ -11,7 +11,7 @@ use ratatui::text::Span;
 
 use super::{
     stream::Stream,
-    text::{Break, Row, fit, fit_row, prefixed, row, span, wrap},
+    text::{Break, Row, clean, fit, fit_row, prefixed, row, span, width, wrap},
     theme::{
         BAD, BELOW, BESIDE, COMMENT, DONE, FAILED, GOOD, NOTE, PLAIN, PROMPT, QUIET, REFUSED, STRONG, WAIT,
         WAITING, spinner,
@@ -434,15 +434,18 @@ impl CallItem {
     }
 
     fn settled(&self, columns: usize) -> (Vec<Row>, Option<Whole>) {
-        let mut rows = wrap(&self.head(0), columns, 2, Break::Words);
+        // Two rows, as words are wrapped: a command of a page is not a title.
+        let (head, is_cut) = self.head(0, 2 * columns - columns / 5);
+        let mut rows = wrap(&head, columns, 2, Break::Words);
         let Step::Ended(stage, view) = &self.step else { return (rows, None) };
         let body = without_title(view, &self.title);
         let most = if matches!(stage, Stage::Failed(_)) { 2 * MOST_ROWS } else { MOST_ROWS };
         let all = body.map(|body| view::rows(&body, columns.saturating_sub(4))).unwrap_or_default();
         let short = view::shorten(all, most);
-        let whole = (short.hidden > 0).then(|| Whole { title: self.title.clone(), view: view.clone() });
+        let is_short = short.hidden > 0 || is_cut;
+        let whole = is_short.then(|| Whole { title: self.title.clone(), view: view.clone() });
         let mut body = short.rows;
-        if short.hidden > 0 {
+        if is_short {
             body.push(row(&fit("(Ctrl-O shows all)", columns.saturating_sub(4)), QUIET));
         }
         rows.extend(prefixed(body, &Span::styled(BELOW, QUIET), &Span::raw(BESIDE)));
@@ -450,7 +453,7 @@ impl CallItem {
     }
 
     fn open_rows(&self, columns: usize, now: u64) -> Vec<Row> {
-        let mut rows = vec![fit_row(self.head(now), columns)];
+        let mut rows = vec![fit_row(self.head(now, columns).0, columns)];
         if let Step::Runs(Some(view)) = &self.step {
             let mut progress = view::rows(view, columns.saturating_sub(4));
             progress.drain(..progress.len().saturating_sub(3));
@@ -460,8 +463,8 @@ impl CallItem {
         rows
     }
 
-    /// Its sign, what it is, and how it stands.
-    fn head(&self, now: u64) -> Row {
+    /// Its sign, what it is, and how it stands, in so many columns; whether what it is had to be cut.
+    fn head(&self, now: u64, columns: usize) -> (Row, bool) {
         let (sign, style, word) = match &self.step {
             Step::Written(0) => (spinner(now), QUIET, String::new()),
             Step::Written(bytes) => (spinner(now), QUIET, format!("{} written", size(*bytes))),
@@ -474,11 +477,12 @@ impl CallItem {
             Step::Ended(..) => (DONE, GOOD, String::new()),
             Step::LeftOut => (FAILED, QUIET, "not finished".to_owned()),
         };
-        let mut spans = vec![Span::styled(format!("{sign} "), style), span(&self.title, PLAIN)];
-        if !word.is_empty() {
-            spans.push(Span::styled(format!("  {word}"), QUIET));
-        }
-        Row::from(spans)
+        let word = if word.is_empty() { word } else { format!("  {word}") };
+        let (whole, room) = (clean(&self.title), columns.saturating_sub(2 + width(&word)));
+        let title = fit(&whole, room);
+        let is_cut = title != whole;
+        let spans = [Span::styled(format!("{sign} "), style), span(&title, PLAIN), Span::styled(word, QUIET)];
+        (Row::from_iter(spans.into_iter().filter(|span| !span.content.is_empty())), is_cut)
     }
 }
 

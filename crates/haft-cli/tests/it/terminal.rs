@@ -315,6 +315,163 @@ fn commands_say_what_there_is() {
 }
 
 #[test]
+fn a_change_that_is_gone_already_does_not_stand_before_those_before_it() {
+    if !tmux::is_there() {
+        return;
+    }
+    let write = |name: &str| Turn::new().call("Write", json!({ "file_path": name, "content": "words\n" }));
+    let script =
+        [write("one.txt"), Turn::new().text("First."), write("two.txt"), Turn::new().text("Second.")];
+    let room = Room::with(script, (80, 30), &[], &["--mode", "accept-edits"]);
+    room.tmux.says("Write");
+    room.tmux.sees("First.");
+    room.tmux.says("Write more");
+    room.tmux.sees("Second.");
+    fs::remove_file(room.place.path("project/two.txt")).unwrap();
+    room.tmux.says("/undo");
+    let asked = room.tmux.sees("Take this back?");
+    assert!(asked.contains("one.txt"), "{asked}");
+    reads();
+    room.tmux.types("y");
+    room.tmux.sees("taken back: 1 file");
+    assert!(!room.place.path("project/one.txt").exists());
+}
+
+#[test]
+fn a_question_leaves_one_copy_however_high_the_terminal_is_made() {
+    if !tmux::is_there() {
+        return;
+    }
+    let words = "some words\n\n".repeat(12);
+    let room = Room::with([Turn::new().text(words), edit()], (80, 36), &[], &[]);
+    let tmux = &room.tmux;
+    tmux.says("Talk");
+    tmux.sees("% of context left");
+    tmux.says("Change it");
+    tmux.sees("[y] yes, once");
+    for rows in [24, 34, 22, 30, 23, 40] {
+        tmux.resizes(80, rows);
+        thread::sleep(Duration::from_millis(400));
+        let (screen, memory) = (tmux.screen(), tmux.memory());
+        for once in ["[y] yes, once", "mode default", "Edit: Edit", "? Edit main.rs"] {
+            assert_eq!(memory.matches(once).count(), 1, "{rows} rows, {once}: {memory}");
+            assert!(screen.contains(once), "{rows} rows, {once}: {screen}");
+        }
+    }
+    reads();
+    tmux.types("n");
+    tmux.sees("⊘ Edit main.rs");
+}
+
+#[test]
+fn what_was_found_is_seen_and_all_of_it_on_request() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = place();
+    (1..=40).for_each(|number| place.files.write(&format!("project/found/{number}.txt"), b"x"));
+    let script = [
+        Turn::new().call("Glob", json!({ "pattern": "found/*.txt" })).call("List", json!({})),
+        Turn::new().text("That is all."),
+    ];
+    let room = Room::at(place, script, (80, 40), &[], &[]);
+    room.tmux.says("Look");
+    let screen = room.tmux.sees("That is all.");
+    assert!(
+        screen.contains("40 files") && screen.contains("found/") && screen.contains("main.rs ("),
+        "{screen}"
+    );
+    assert!(screen.contains("more lines"), "{screen}");
+    room.tmux.presses("C-o");
+    room.tmux.waits_until("all of them", |screen| screen.matches("found/").count() > 25);
+}
+
+#[test]
+fn the_end_of_what_goes_on_in_the_background_is_told_when_it_comes_and_once() {
+    if !tmux::is_there() {
+        return;
+    }
+    let run = json!({ "command": "sleep 2; exit 3", "background": true });
+    let script =
+        [Turn::new().call("Bash", run), Turn::new().text("It goes on."), Turn::new().text("I know.")];
+    let room = Room::with(script, (100, 30), &[], &["--mode", "accept-edits"]);
+    room.tmux.says("Go");
+    room.tmux.sees("It goes on.");
+    room.tmux.sees("has ended");
+    let screen = room.tmux.sees("exit code 3");
+    assert!(!screen.contains("⟳"), "{screen}");
+    room.tmux.says("And?");
+    let screen = room.tmux.sees("I know.");
+    assert_eq!(screen.matches("has ended").count(), 1, "{screen}");
+    assert!(room.model.requests().last().unwrap().text.contains("has ended"), "the model is told, too");
+}
+
+#[test]
+fn a_run_on_a_terminal_shows_what_goes_on_and_the_answer_as_it_comes() {
+    if !tmux::is_there() {
+        return;
+    }
+    let (place, wait) = (place(), Duration::from_secs(2));
+    let bash = json!({ "command": "sleep 2" });
+    let model = Model::new([
+        Turn::new().pause(wait).text("I will sleep.").call("Bash", bash),
+        Turn::new().text("It has \u{1b}[2Jbegun").pause(wait).text(" and ended."),
+    ]);
+    let url = model.url();
+    let line = ["run", "--base-url", &url, "--dialect", "anthropic", "--mode", "accept-edits", "Sleep"];
+    let tmux = Tmux::start(&place, (80, 24), &[], &line);
+    tmux.sees("s: the model is asked");
+    tmux.sees("s: Run sleep 2");
+    let begun = tmux.sees("It has \\u{1b}[2Jbegun");
+    assert!(!begun.contains("and ended") && !begun.contains("s: Run"), "{begun}");
+    let ended = tmux.sees("left with 0");
+    let lines: Vec<&str> = ended.lines().take(4).collect();
+    let expected = ["I will sleep.", "✓ Run sleep 2", "It has \\u{1b}[2Jbegun and ended.", "left with 0"];
+    assert_eq!(lines, expected, "{ended}");
+}
+
+#[test]
+fn a_question_of_a_run_is_not_written_over() {
+    if !tmux::is_there() {
+        return;
+    }
+    let (place, model) = (place(), Model::new([edit(), Turn::new().text("It is so.")]));
+    let url = model.url();
+    let tmux = Tmux::start(
+        &place,
+        (80, 40),
+        &[],
+        &["run", "--base-url", &url, "--dialect", "anthropic", "Change it"],
+    );
+    tmux.sees("or `n` and a reason:");
+    thread::sleep(Duration::from_millis(800));
+    let screen = tmux.screen();
+    assert!(
+        screen.lines().last().unwrap().ends_with("or `n` and a reason:") && !screen.contains("… "),
+        "{screen}"
+    );
+    tmux.says("y");
+    let screen = tmux.sees("left with 0");
+    assert!(screen.contains("It is so.") && !screen.contains("… "), "{screen}");
+}
+
+#[test]
+fn a_model_that_nobody_answers_for_is_named_by_its_address() {
+    if !tmux::is_there() {
+        return;
+    }
+    let place = place();
+    let line =
+        ["--base-url", "http://me:secret@127.0.0.1:9/v1?key=abc", "--dialect", "openai", "--model", "m"];
+    let tmux = Tmux::start(&place, (100, 24), &[], &line);
+    tmux.sees("/help");
+    tmux.says("Hello");
+    let screen = tmux.sees("http://127.0.0.1:9/v1: ");
+    assert!(!screen.contains("secret") && !screen.contains("abc"), "{screen}");
+    tmux.sees("asks again in");
+}
+
+#[test]
 fn prompts_of_servers_are_commands() {
     if !tmux::is_there() {
         return;

@@ -114,6 +114,12 @@ impl Tmux {
         self.waits_for(words, |screen| !screen.contains(words))
     }
 
+    /// Waits until the screen is so.
+    #[track_caller]
+    pub(crate) fn waits_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        self.waits_for(what, is_so)
+    }
+
     #[track_caller]
     fn waits_for(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();

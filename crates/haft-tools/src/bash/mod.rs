@@ -138,8 +138,9 @@ impl Tool for Bash {
     fn describe(&self, input: &BashInput) -> String {
         // From the tree: the words that run, not how they were dressed.
         let command = report::on_one_line(&haft_shell::shown(&input.command));
-        match input.description.as_deref().map(report::on_one_line) {
-            Some(purpose) if !purpose.is_empty() => format!("{purpose}: {command}"),
+        match input.description.as_deref().map(purpose) {
+            // What runs comes first: the purpose is the model's word for it.
+            Some(purpose) if !purpose.is_empty() => format!("Run {command} ({purpose})"),
             _ => format!("Run {command}"),
         }
     }
@@ -192,6 +193,17 @@ impl Bash {
         let grant = cx.grant().await?;
         let process = launch::launch(input, &self.options, &session, &grant, cx).await?;
         Ok(ShellTask::new(process, input.command.clone()))
+    }
+}
+
+/// Of what the model says a command is for, so much stands beside the command.
+const LONGEST_PURPOSE: usize = 80;
+
+fn purpose(words: &str) -> String {
+    let words = report::on_one_line(words);
+    match words.char_indices().nth(LONGEST_PURPOSE) {
+        Some((end, _)) => format!("{}…", words[..end].trim_end()),
+        None => words,
     }
 }
 

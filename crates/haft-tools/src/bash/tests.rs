@@ -357,7 +357,11 @@ fn the_person_sees_the_whole_command_without_tricks() {
     let describe = |input: Value| Bash::default().describe(&serde_json::from_value(input).unwrap());
     assert_eq!(describe(json!({ "command": "ls\n  -la" })), "Run ls ⏎ -la");
     let tricky = json!({ "command": "echo \u{202e}\u{1b}[2K hidden", "description": "List files" });
-    assert_eq!(describe(tricky), r"List files: echo $'\u202e\x1b'[2K hidden");
+    assert_eq!(describe(tricky), r"Run echo $'\u202e\x1b'[2K hidden (List files)");
+    let chatty = json!({ "command": "rm -r out", "description": "clean up ".repeat(50) });
+    let chatty = describe(chatty);
+    assert!(chatty.starts_with("Run rm -r out (clean up") && chatty.ends_with("…)"), "{chatty}");
+    assert!(chatty.chars().count() < 110, "{chatty}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `haft run`: a model does a task with the tools.
 //!
-//! stdout is the answer, stderr what goes on. The first Ctrl-C (or SIGTERM, SIGHUP) stops the turn, the second leaves.
+//! stdout is the answer, stderr what goes on; on a terminal both are seen as they come. The first Ctrl-C (or SIGTERM, SIGHUP)
+//! stops the turn, the second leaves.
 
+mod sign; // that something goes on
 mod tell; // what is said meanwhile, for people and for programs
 
 use std::io::Read;
@@ -18,9 +20,11 @@ use crate::{
     exit::{self, Exit, usage},
     hooks,
     model::{Choice, ModelArgs},
+    out,
     setup::Setup,
     watch::{self, Signals, unless_pressed},
 };
+use sign::Sign;
 use tell::Teller;
 
 /// What can be typed after `haft run`.
@@ -118,7 +122,8 @@ async fn work(
     let greeting = unless_pressed(&mut signals, hooks::start(&session, setup.talk)).await;
     greeting.into_iter().for_each(|words| agent.mention(words));
 
-    let mut teller = Teller::new(setup, &session, output);
+    let sign = Sign::new(setup.talk);
+    let mut teller = Teller::new(setup, &session, output, choice, sign.clone());
     watch::has_started();
     if is_resumed {
         setup.talk.detail(|| format!("going on with {} messages", agent.history().messages().len()));
@@ -132,15 +137,16 @@ async fn work(
                 None => agent.resume(&mut on, &interrupt).await,
             }
         };
-        watched(run, &interrupt, &mut signals).await
+        watched(run, &interrupt, &mut signals, &sign).await
     };
+    out::take_sign_away();
     unless_pressed(&mut signals, hooks::end(&session, setup.talk)).await;
     teller.leaves(unfinished(&session));
     session.end().await;
     teller.settle().await;
     setup.settle().await;
     setup.remember(&session);
-    teller.end(&outcome, choice, setup.model().price)?;
+    teller.end(&outcome, setup.model().price)?;
     Ok(code(&outcome.end))
 }
 
@@ -149,18 +155,22 @@ async fn watched(
     run: impl Future<Output = Outcome>,
     interrupt: &Interrupt,
     signals: &mut Signals,
+    sign: &Sign,
 ) -> Outcome {
     tokio::pin!(run);
+    let mut ticks = tokio::time::interval(sign::TICK);
     loop {
         tokio::select! {
             biased;
             () = signals.come() => {
                 if interrupt.is_triggered() {
+                    out::take_sign_away();
                     exit::now(Exit::Interrupted);
                 }
                 interrupt.trigger();
             }
             outcome = &mut run => return outcome,
+            _ = ticks.tick(), if sign.is_on() => sign.draw(),
         }
     }
 }
@@ -204,7 +214,7 @@ pub(super) fn reason(end: &End, session: &SessionId, choice: &Choice) -> Option<
         End::Refused => "the model does not want to do this".to_owned(),
         End::Failed(error) => {
             let advice = choice.advice(error).map_or_else(String::new, |advice| format!("\n  {advice}"));
-            format!("the model does not answer: {error}{advice}")
+            format!("the model does not answer: {}{advice}", choice.words(error))
         }
         _ => "the run ended without an answer".to_owned(),
     };

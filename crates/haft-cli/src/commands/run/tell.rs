@@ -1,6 +1,9 @@
 //! What is said while a model works: lines on stderr for people, lines of JSON on stdout for programs.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal},
+};
 
 use haft_agent::{AgentEvent, Outcome};
 use haft_engine::{
@@ -11,13 +14,13 @@ use haft_model::{StreamEvent, Usage};
 use haft_tool::CallId;
 use serde_json::{Value, json};
 
-use super::{Output, reason};
+use super::{Output, reason, sign::Sign};
 use crate::{
-    draw::{plain_line, within},
+    draw::{plain, plain_line, within},
     hooks,
     memory::Keeper,
     model::Choice,
-    out::{Out, Talk, complain},
+    out::{Hold, Out, Talk, complain, hold},
     settings::Price,
     setup::Setup,
     wire,
@@ -36,15 +39,40 @@ pub(super) struct Teller<'a> {
     keeper: Keeper,
     /// What the run leaves undone.
     unfinished: Vec<String>,
+    choice: &'a Choice,
+    sign: Sign,
+    /// The answer as it comes, where somebody watches.
+    shown: Option<Shown>,
+}
+
+/// What was written of a message so far.
+#[derive(Default)]
+struct Shown {
+    text: String,
+    /// While its last line is not finished, nobody else writes there.
+    is_within: Option<Hold>,
+    /// Whether the next piece begins another message.
+    is_over: bool,
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(setup: &Setup, session: &'a Session, output: Output) -> Teller<'a> {
+    pub(super) fn new(
+        setup: &Setup,
+        session: &'a Session,
+        output: Output,
+        choice: &'a Choice,
+        sign: Sign,
+    ) -> Teller<'a> {
+        let out = Out::stdout();
+        let is_watched = output == Output::Text && out.is_terminal() && !setup.talk.is_quiet();
         Teller {
             talk: setup.talk,
             session,
             output,
-            out: Out::stdout(),
+            choice,
+            sign,
+            shown: is_watched.then(Shown::default),
+            out,
             lines: HashMap::new(),
             text: String::new(),
             keeper: Keeper::new(setup, session),
@@ -59,6 +87,11 @@ impl<'a> Teller<'a> {
             // Whoever closed stdout has seen enough; what is done is done all the same.
             let _ = self.out.json(&line).and_then(|()| self.out.flush());
         }
+        self.sign.told(&event, |call| self.lines.get(call).cloned());
+        if let Some(shown) = &mut self.shown {
+            // As for lines: whoever closed stdout has seen enough.
+            let _ = shown.told(&event, &mut self.out);
+        }
         match event {
             AgentEvent::Model(StreamEvent::Text(piece)) => self.text.push_str(&piece),
             AgentEvent::Model(StreamEvent::Call(_)) => self.say_text(),
@@ -66,6 +99,7 @@ impl<'a> Teller<'a> {
             AgentEvent::Retrying { attempt, delay, error } => {
                 self.text.clear();
                 self.talk.say(|| {
+                    let error = self.choice.words(&error);
                     plain_line(format!("… {error}; attempt {attempt} in {:.1} s", delay.as_secs_f32()))
                 });
             }
@@ -86,6 +120,9 @@ impl<'a> Teller<'a> {
     /// What the model says before it calls something.
     fn say_text(&mut self) {
         let text = std::mem::take(&mut self.text);
+        if self.shown.is_some() && io::stderr().is_terminal() {
+            return;
+        }
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             self.talk.say(|| plain_line(line.to_owned()));
         }
@@ -128,14 +165,22 @@ impl<'a> Teller<'a> {
     }
 
     /// The answer.
-    pub(super) fn end(&mut self, outcome: &Outcome, choice: &Choice, price: Price) -> anyhow::Result<()> {
+    pub(super) fn end(&mut self, outcome: &Outcome, price: Price) -> anyhow::Result<()> {
+        let choice = self.choice;
         let mut result = result(outcome, self.session, choice);
         result["unfinished"] = json!(self.unfinished);
         if let Some(cost) = price.of(choice.spent.usage()) {
             result["cost"] = cost.into();
         }
+        let is_shown = match &mut self.shown {
+            Some(shown) => {
+                shown.end_line(&mut self.out)?;
+                shown.is(&outcome.text)
+            }
+            None => false,
+        };
         match self.output {
-            Output::Text if outcome.text.is_empty() => {}
+            Output::Text if outcome.text.is_empty() || is_shown => {}
             Output::Text => self.out.lines(&outcome.text)?,
             Output::Json => self.out.json(&result)?,
             Output::StreamJson => {
@@ -149,6 +194,46 @@ impl<'a> Teller<'a> {
             complain(&words);
         }
         Ok(())
+    }
+}
+
+impl Shown {
+    fn told(&mut self, event: &AgentEvent, out: &mut Out) -> io::Result<()> {
+        match event {
+            AgentEvent::Model(StreamEvent::Text(piece)) => self.piece(piece, out),
+            AgentEvent::Model(StreamEvent::CallOpened { .. } | StreamEvent::Call(_)) => self.end_line(out),
+            AgentEvent::Asking { .. } | AgentEvent::Usage { .. } | AgentEvent::Retrying { .. } => {
+                self.is_over = true;
+                self.end_line(out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn piece(&mut self, piece: &str, out: &mut Out) -> io::Result<()> {
+        if std::mem::take(&mut self.is_over) {
+            self.text.clear();
+        }
+        self.text.push_str(piece);
+        let within = self.is_within.take().unwrap_or_else(hold);
+        // What a model writes is no command to the terminal.
+        out.text(&plain(piece.to_owned()))?;
+        out.flush()?;
+        self.is_within = (!self.text.ends_with('\n')).then_some(within);
+        Ok(())
+    }
+
+    fn end_line(&mut self, out: &mut Out) -> io::Result<()> {
+        if self.is_within.take().is_some() {
+            out.text("\n")?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Whether this is what was shown last, however its parts were joined.
+    fn is(&self, text: &str) -> bool {
+        self.text.split_whitespace().eq(text.split_whitespace())
     }
 }
 

@@ -162,7 +162,7 @@ fn skills_of_the_user_count_and_those_of_a_workspace_once_it_is_trusted() {
     fs::write(place.path("config/haft/skills/broken/SKILL.md"), "nothing").unwrap();
     let ran = place.haft(&["call", "Skill", &load, "-q"]).expect(0, "");
     assert!(ran.out.contains("Run my script."), "{ran:?}");
-    let told = place.haft(&["call", "Skill", &load, "-v"]);
+    let told = place.haft(&["call", "Skill", &load]);
     assert!(told.err.contains("broken/SKILL.md: it does not begin with"), "{told:?}");
     let sheet = place.path("config/haft/skills/deploy/SKILL.md").display().to_string();
     place.haft(&["call", "Read", &json!({ "file_path": sheet }).to_string(), "-q"]).expect(0, "");

@@ -87,9 +87,6 @@ impl Pool {
 
     /// What a model or a person is told where a query finds nothing: where to look instead.
     pub fn instead(&self, query: &str) -> String {
-        if let Some(names) = query.trim().strip_prefix("select:") {
-            return self.instead_of(names);
-        }
         let servers = self.nearest_servers(query, MOST_SERVERS);
         let named: Vec<String> =
             servers.iter().map(|(server, tools)| format!("{server} ({tools})")).collect();
@@ -100,7 +97,10 @@ impl Pool {
                 named.join(", ")
             ),
         };
-        format!("try other words for the function.{nearest}")
+        match query.trim().strip_prefix("select:") {
+            Some(names) => format!("{}{nearest}", self.instead_of(names)),
+            None => format!("try other words for the function.{nearest}"),
+        }
     }
 
     /// The same for tools that were named.

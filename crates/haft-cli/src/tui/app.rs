@@ -428,11 +428,11 @@ impl<'a> Ui<'a> {
             AgentEvent::Tool(event) => {
                 if let Some(mut drawn) = self.views.draw(&event) {
                     drawn.view = shorter(drawn.view, &self.session);
-                    let is_over = !matches!(drawn.stage, Stage::Queued | Stage::Using | Stage::Progress);
-                    self.happened(Happened::Drawn(drawn));
-                    if is_over {
+                    if !matches!(drawn.stage, Stage::Queued | Stage::Using | Stage::Progress) {
                         self.screen.todos = super::todos::of(&self.session);
+                        drawn.view = super::todos::once(&drawn.tool, drawn.view, &self.screen.todos);
                     }
+                    self.happened(Happened::Drawn(drawn));
                 }
                 if let haft_engine::turn::Event::HookSaid { said, .. } = &event {
                     crate::hooks::tell(self.setup.talk, said);

@@ -41,7 +41,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         return Err(usage("--resume, --base-url and --dialect stand after the command that takes them"));
     }
     match command {
-        Command::Demo(_) => demo::run(),
+        Command::Demo(command) => demo::run(&command.args),
         Command::Call(command) => call::run(&setup(command.options)?, command.args),
         Command::Turn(command) => turn::run(&setup(command.options)?, &command.args),
         Command::Run(command) => run::run(cli.options.clone().and(command.options), command.args),

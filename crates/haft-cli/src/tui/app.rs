@@ -305,7 +305,9 @@ impl<'a> Ui<'a> {
             Came::News(news) => self.heard(news, now),
             Came::Said(words) => self.note(Tone::Warning, words),
             Came::Typed(Typed::Key(key)) if key.kind != KeyEventKind::Release => {
-                return self.screen.key(key, now);
+                let wish = self.screen.key(key, now);
+                std::mem::take(&mut self.screen.entered).iter().for_each(|line| self.remember(line));
+                return wish;
             }
             Came::Typed(Typed::Paste(text)) => self.screen.paste(&text, now),
             Came::Typed(Typed::Resize(..)) => self.resized(),
@@ -317,7 +319,7 @@ impl<'a> Ui<'a> {
 
     fn heard(&mut self, news: News, now: u64) {
         match news {
-            News::Asked(asked) => self.screen.ask(Dialog::question(asked), now),
+            News::Asked(asked) => self.screen.ask_about(asked, now),
             News::Inquired(inquired) => self.put(Dialog::form(inquired), now),
             News::Undecided(text, undecided) => {
                 // It is read whole, however long it is: it goes above, as what the model says.
@@ -426,11 +428,11 @@ impl<'a> Ui<'a> {
             AgentEvent::Tool(event) => {
                 if let Some(mut drawn) = self.views.draw(&event) {
                     drawn.view = shorter(drawn.view, &self.session);
-                    let is_over = !matches!(drawn.stage, Stage::Queued | Stage::Using | Stage::Progress);
-                    self.happened(Happened::Drawn(drawn));
-                    if is_over {
+                    if !matches!(drawn.stage, Stage::Queued | Stage::Using | Stage::Progress) {
                         self.screen.todos = super::todos::of(&self.session);
+                        drawn.view = super::todos::once(&drawn.tool, drawn.view, &self.screen.todos);
                     }
+                    self.happened(Happened::Drawn(drawn));
                 }
                 if let haft_engine::turn::Event::HookSaid { said, .. } = &event {
                     crate::hooks::tell(self.setup.talk, said);
@@ -533,7 +535,6 @@ impl<'a> Ui<'a> {
 
     /// Says something to the model and follows it to the end. `false` if the person left.
     pub(super) async fn send(&mut self, agent: &mut Agent, text: String) -> bool {
-        self.remember(&text);
         self.say_to(agent, text).await
     }
 

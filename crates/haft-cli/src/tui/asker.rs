@@ -9,7 +9,7 @@ use tokio::sync::{
     oneshot,
 };
 
-use super::dialog::{Asked, Choice, Inquired, Undecided};
+use super::dialog::{Asked, Choice, Inquired, SubAgent, Undecided};
 use crate::{ask, browser, form};
 
 /// Something for the screen.
@@ -47,7 +47,8 @@ impl Desk {
     /// Asks for a yes or a no about something that is no call.
     pub(super) async fn confirm(&self, head: String, preview: View) -> bool {
         let (open, (reply, answer)) = (self.number(), oneshot::channel());
-        let asked = Asked { id: open.id, call: None, head, preview, choice: Choice::YesOrNo, reply };
+        let choice = Choice::YesOrNo;
+        let asked = Asked { id: open.id, call: None, agent: None, head, preview, choice, reply };
         self.send(News::Asked(asked));
         matches!(answer.await, Ok(Answer::Once))
     }
@@ -75,6 +76,7 @@ impl Asker for Desk {
         self.send(News::Asked(Asked {
             id: open.id,
             call: Some(question.call.call.clone()),
+            agent: sub_agent(&question),
             head: ask::head(&question, self.kept_in.as_deref()),
             preview: preview(&question),
             choice: Choice::Permission { always: question.always.is_some() },
@@ -115,6 +117,12 @@ impl Asker for Desk {
     fn tell(&self, words: &str) {
         self.send(News::Told(words.to_owned()));
     }
+}
+
+/// Who makes the call, if it is a sub-agent: the engine names it before what the call is.
+fn sub_agent(question: &Question<'_>) -> Option<SubAgent> {
+    let (kind, _) = question.description.strip_prefix("sub-agent ")?.split_once(": ")?;
+    Some(SubAgent { session: question.call.session.id.to_string(), kind: kind.to_owned() })
 }
 
 /// What it would do, as the tool draws it; what it was told, where it draws nothing.

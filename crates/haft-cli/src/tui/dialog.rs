@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     choose,
+    draw::plain_line,
     form::{Field, Said},
 };
 
@@ -36,12 +37,23 @@ pub(super) struct Asked {
     pub(super) id: u64,
     /// The call, if it is about one.
     pub(super) call: Option<CallId>,
+    /// The sub-agent that makes it, if one does.
+    pub(super) agent: Option<SubAgent>,
     /// Who wants to do what, and why that is asked; the first line says most.
     pub(super) head: String,
     /// What it would change or run.
     pub(super) preview: View,
     pub(super) choice: Choice,
     pub(super) reply: oneshot::Sender<Answer>,
+}
+
+/// A sub-agent, as a question names it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SubAgent {
+    /// Its own session, which no other has.
+    pub(super) session: String,
+    /// What kind of agent it is. There may be several of them at work.
+    pub(super) kind: String,
 }
 
 /// What can be answered.
@@ -117,6 +129,15 @@ pub(super) enum Pressed {
     ShowAll(View),
     /// It is answered.
     Answered,
+}
+
+impl Asked {
+    /// Says for which piece of work it is asked, and asks in the name of the call that gave that away.
+    pub(super) fn is_for(&mut self, call: Option<CallId>, work: &str) {
+        let at = self.head.find('\n').map_or(self.head.len(), |end| end + 1);
+        self.head.insert_str(at, &format!("  for     {}\n", plain_line(work.to_owned())));
+        self.call = call.or(self.call.take());
+    }
 }
 
 impl Dialog {

@@ -285,8 +285,8 @@ fn keys() -> View {
         ("Ctrl-C", "stops the turn, or clears the line, or leaves"),
         ("Ctrl-O", "shows all of the last result that was shortened"),
         ("Shift-Tab", "the next mode: default, accept-edits, plan"),
-        ("Up, Down", "what was typed before"),
-        ("Tab", "completes a command"),
+        ("Up, Down", "what was typed before; Ctrl-R looks for it"),
+        ("Tab", "completes a command; goes to a question and back"),
     ];
     View::Fields(keys.map(|(key, about)| (key.to_owned(), about.to_owned())).into())
 }

@@ -16,6 +16,8 @@ pub(super) struct Editor {
     text: String,
     /// In bytes, between two characters as a person sees them.
     cursor: usize,
+    /// What was deleted last, of more than a character.
+    deleted: String,
 }
 
 /// The text as rows, and where the cursor stands in them.
@@ -42,7 +44,7 @@ impl Editor {
 
     /// Puts a text in the place of what is there.
     pub(super) fn set(&mut self, text: &str) {
-        *self = Editor::default();
+        self.take();
         self.insert(text);
     }
 
@@ -142,17 +144,47 @@ impl Editor {
     }
 
     pub(super) fn delete_word(&mut self) {
-        self.remove(self.word_before(), self.cursor);
+        self.cut(self.word_before(), self.cursor);
+    }
+
+    /// The word after the cursor, and what is before it.
+    pub(super) fn delete_word_after(&mut self) {
+        let from = self.cursor;
+        self.word_right();
+        self.cut(from, self.cursor);
+    }
+
+    /// All before the cursor up to a blank: of a path, not only its last name.
+    pub(super) fn delete_to_blank(&mut self) {
+        let before = self.text[..self.cursor].trim_end();
+        let begin = before
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let from = self.boundaries().rev().find(|at| *at <= begin).unwrap_or(0);
+        self.cut(from, self.cursor);
+    }
+
+    /// Brings back what was deleted last.
+    pub(super) fn yank(&mut self) {
+        let deleted = self.deleted.clone();
+        self.insert(&deleted);
+    }
+
+    fn cut(&mut self, from: usize, to: usize) {
+        if from < to {
+            self.text[from..to].clone_into(&mut self.deleted);
+            self.remove(from, to);
+        }
     }
 
     pub(super) fn delete_to_start(&mut self) {
-        self.remove(self.line_start(), self.cursor);
+        self.cut(self.line_start(), self.cursor);
     }
 
     pub(super) fn delete_to_end(&mut self) {
         let end = self.line_end();
         // At the end of a line, the line end itself.
-        self.remove(self.cursor, if end == self.cursor { self.after() } else { end });
+        self.cut(self.cursor, if end == self.cursor { self.after() } else { end });
     }
 
     /// One row up, in rows of so many columns; `false` if this is the first.
@@ -262,6 +294,23 @@ mod tests {
         check("ab|\nd", Editor::delete_to_end, "ab|d");
         check("a\nbc|d", Editor::delete_to_start, "a\n|d");
         check("|", Editor::backspace, "|");
+        check("cat src/tui/mod.rs |", Editor::delete_to_blank, "cat |");
+        check("src/mod.rs|", Editor::delete_to_blank, "|");
+        check("a\u{3000}bc|", Editor::delete_to_blank, "a\u{3000}|");
+        check("cat src/mod.rs|", Editor::delete_word, "cat src/mod.|");
+        check("cat| src/mod.rs", Editor::delete_word_after, "cat|/mod.rs");
+    }
+
+    #[test]
+    fn what_was_deleted_comes_back() {
+        let mut editor = at("one two| three");
+        editor.delete_to_blank();
+        editor.end();
+        editor.yank();
+        assert_eq!(shown(&editor), "one  threetwo|");
+        editor.take();
+        editor.yank();
+        assert_eq!(shown(&editor), "two|");
     }
 
     #[test]
@@ -294,7 +343,7 @@ mod tests {
     }
 
     fn any_key() -> impl Strategy<Value = u8> {
-        0u8..16
+        0u8..20
     }
 
     proptest! {
@@ -317,6 +366,9 @@ mod tests {
                     11 => drop(editor.up(columns)),
                     12 => drop(editor.down(columns)),
                     13 => editor.insert("\n"),
+                    14 => editor.delete_to_blank(),
+                    15 => editor.delete_word_after(),
+                    16 => editor.yank(),
                     _ => editor.insert(&text),
                 }
                 prop_assert!(editor.boundaries().any(|at| at == editor.cursor));

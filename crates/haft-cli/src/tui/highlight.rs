@@ -7,7 +7,7 @@ use ratatui::{style::Style, text::Span};
 
 use super::{
     text::span,
-    theme::{COMMENT, KEYWORD, LITERAL},
+    theme::{BAD, COMMENT, GOOD, KEYWORD, LITERAL, NOTE, STRONG},
 };
 
 /// What is known of a language.
@@ -17,12 +17,15 @@ pub(super) struct Language {
     line_comment: &'static [&'static str],
     block_comment: Option<(&'static str, &'static str)>,
     quotes: &'static str,
+    /// Whether the first character of a line says it all.
+    is_diff: bool,
 }
 
-const NONE: Language = Language { words: "", line_comment: &[], block_comment: None, quotes: "" };
+const NONE: Language =
+    Language { words: "", line_comment: &[], block_comment: None, quotes: "", is_diff: false };
 const SLASHES: Language =
-    Language { words: "", line_comment: &["//"], block_comment: Some(("/*", "*/")), quotes: "\"'`" };
-const HASH: Language = Language { words: "", line_comment: &["#"], block_comment: None, quotes: "\"'" };
+    Language { words: "", line_comment: &["//"], block_comment: Some(("/*", "*/")), quotes: "\"'`", ..NONE };
+const HASH: Language = Language { words: "", line_comment: &["#"], quotes: "\"'", ..NONE };
 
 impl Language {
     /// By its name after a fence, or by the name of a file.
@@ -50,12 +53,24 @@ impl Language {
                 Language { block_comment: Some(("<!--", "-->")), quotes: "\"'", ..NONE }
             }
             "lua" | "hs" => Language { words: LUA, line_comment: &["--"], quotes: "\"'", ..NONE },
+            "diff" | "patch" => Language { is_diff: true, ..NONE },
             _ => NONE,
         }
     }
 
     fn has_word(&self, word: &str) -> bool {
         self.words.split(' ').any(|one| one == word)
+    }
+}
+
+/// The colour of a line of a change, which may be one of several in a text.
+fn changed(line: &str) -> Option<Style> {
+    match line.chars().next()? {
+        _ if line.starts_with("+++ ") || line.starts_with("--- ") => Some(STRONG),
+        '+' => Some(GOOD),
+        '-' => Some(BAD),
+        '@' => Some(NOTE),
+        _ => None,
     }
 }
 
@@ -77,6 +92,9 @@ impl Reader {
 
     /// A line in pieces; what has no colour of its own gets this one.
     pub(super) fn line(&mut self, line: &str, usual: Style) -> Vec<Span<'static>> {
+        if self.language.is_diff {
+            return vec![span(line, changed(line).unwrap_or(usual))];
+        }
         if self.language == NONE {
             return vec![span(line, usual)];
         }
@@ -187,6 +205,14 @@ mod tests {
         };
         let line = |line: &str| reader.line(line, Style::new()).into_iter().map(mark).collect::<String>();
         lines.split('\n').map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn lines_of_a_change_have_its_colours() {
+        let mut reader = Reader::new(Language::of("diff"));
+        let lines = ["--- a.rs", "@@ -1 +1 @@", "-let x;", "+let y;", " fn"];
+        let styles = lines.map(|line| reader.line(line, Style::new())[0].style);
+        assert_eq!(styles, [STRONG, NOTE, BAD, GOOD, Style::new()]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Kept in the state directory, a line of JSON each, without the secrets that haft knows.
 
 use std::{
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
 };
@@ -24,6 +25,8 @@ pub(super) struct History {
     at: Option<usize>,
     /// What was being typed before one was shown.
     draft: String,
+    /// Lines that were shown and changed.
+    changed: BTreeMap<usize, String>,
 }
 
 impl History {
@@ -32,7 +35,8 @@ impl History {
     }
 
     pub(super) fn add(&mut self, line: &str) {
-        self.at = None;
+        (self.at, self.draft) = (None, String::new());
+        self.changed.clear();
         if self.lines.last().is_none_or(|last| last != line) {
             self.lines.push(line.to_owned());
         }
@@ -41,22 +45,48 @@ impl History {
 
     /// The line before the one that is shown.
     pub(super) fn back(&mut self, typed: &str) -> Option<&str> {
-        let at = match self.at {
-            None => {
-                typed.clone_into(&mut self.draft);
-                self.lines.len()
-            }
-            Some(at) => at,
-        };
-        self.at = Some(at.checked_sub(1)?);
-        self.lines.get(at - 1).map(String::as_str)
+        let at = self.at.unwrap_or(self.lines.len()).checked_sub(1)?;
+        self.leave(typed);
+        self.at = Some(at);
+        self.line(at)
     }
 
     /// The line after it, and at the end what was being typed.
-    pub(super) fn forth(&mut self) -> Option<&str> {
-        let at = self.at? + 1;
-        self.at = (at < self.lines.len()).then_some(at);
-        Some(self.at.map_or(self.draft.as_str(), |at| &self.lines[at]))
+    pub(super) fn forth(&mut self, typed: &str) -> Option<&str> {
+        let Some(at) = self.at else {
+            return (typed.is_empty() && !self.draft.is_empty()).then_some(self.draft.as_str());
+        };
+        self.leave(typed);
+        self.at = Some(at + 1).filter(|next| *next < self.lines.len());
+        self.at.map_or(Some(self.draft.as_str()), |at| self.line(at))
+    }
+
+    /// What is typed was cleared: the way back begins at the end again. What was being typed first can still be brought back.
+    pub(super) fn clear(&mut self, typed: &str) {
+        if self.at.take().is_none() && !typed.is_empty() {
+            typed.clone_into(&mut self.draft);
+        }
+        self.changed.clear();
+    }
+
+    /// The newest line before this one that has these words in it, and its number.
+    pub(super) fn find(&self, words: &str, before: Option<usize>) -> Option<(usize, &str)> {
+        let lines = self.lines.iter().enumerate().take(before.unwrap_or(self.lines.len()));
+        lines.rev().find(|(_, line)| line.contains(words)).map(|(at, line)| (at, line.as_str()))
+    }
+
+    fn leave(&mut self, typed: &str) {
+        match self.at {
+            // An empty line is no reason to forget what was cleared.
+            None if !typed.is_empty() => typed.clone_into(&mut self.draft),
+            None => {}
+            Some(at) if self.line(at) != Some(typed) => drop(self.changed.insert(at, typed.to_owned())),
+            Some(_) => {}
+        }
+    }
+
+    fn line(&self, at: usize) -> Option<&str> {
+        self.changed.get(&at).or_else(|| self.lines.get(at)).map(String::as_str)
     }
 }
 
@@ -103,11 +133,11 @@ mod tests {
     fn going_back_and_forth_ends_where_it_began() {
         let mut history = History::of(vec!["one".into(), "two".into()]);
         assert_eq!(history.back("dra"), Some("two"));
-        assert_eq!(history.back(""), Some("one"));
-        assert_eq!(history.back(""), None);
-        assert_eq!(history.forth(), Some("two"));
-        assert_eq!(history.forth(), Some("dra"));
-        assert_eq!(history.forth(), None);
+        assert_eq!(history.back("two"), Some("one"));
+        assert_eq!(history.back("one"), None);
+        assert_eq!(history.forth("one"), Some("two"));
+        assert_eq!(history.forth("two"), Some("dra"));
+        assert_eq!(history.forth("dra"), None);
     }
 
     #[test]

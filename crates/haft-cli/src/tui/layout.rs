@@ -41,6 +41,10 @@ pub(super) fn live(screen: &Screen, columns: usize, height: usize, now: u64) -> 
     middle.extend(todos(&screen.todos, columns));
     middle.extend(tasks(screen, columns));
     middle.extend(queue(screen, columns));
+    // It stands apart from the answer above it.
+    if middle.first().is_some_and(|row| row.width() > 0) {
+        middle.insert(0, Row::default());
+    }
     let room = height.saturating_sub(typed.len() + below.len() + 1);
     let asked = asked(screen, columns, room, now);
     // A question is read before anything else.

@@ -292,23 +292,35 @@ impl Margin {
 }
 
 impl Table {
-    /// Columns under each other where they fit; otherwise the cells of each row, under each other.
+    /// Columns beside each other, in which long cells are wrapped, while there is room to read them; otherwise the cells of each
+    /// row, under each other.
     fn rows(&self, room: usize) -> Vec<Row> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(Row::width).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..count).map(width).collect();
-        if widths.iter().sum::<usize>() + 3 * count.saturating_sub(1) > room {
+        let Some(widths) = narrowed(widths, room.saturating_sub(3 * count.saturating_sub(1))) else {
             return self.stacked(room);
-        }
-        let mut rows: Vec<Row> = self.rows.iter().map(|row| self.aligned(row, &widths)).collect();
-        if let Some(head) = rows.first_mut() {
-            head.style = STRONG;
-        }
+        };
+        let mut all = self.rows.iter().map(|row| self.lines(row, &widths));
+        let mut rows = all.next().unwrap_or_default();
+        rows.iter_mut().for_each(|row| row.style = STRONG);
         let line: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-        rows.insert(rows.len().min(1), row(&line.join("─┼─"), QUIET));
+        rows.push(row(&line.join("─┼─"), QUIET));
+        rows.extend(all.flatten());
         rows
+    }
+
+    /// A row of the table, on as many lines as its longest cell takes.
+    fn lines(&self, cells: &[Row], widths: &[usize]) -> Vec<Row> {
+        let wrapped = |(cell, width): (&Row, &usize)| wrap(cell, *width, 0, Break::Words);
+        let cells: Vec<Vec<Row>> = cells.iter().zip(widths).map(wrapped).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+        let line = |at: usize| -> Vec<Row> {
+            cells.iter().map(|cell| cell.get(at).cloned().unwrap_or_default()).collect()
+        };
+        (0..height).map(|at| self.aligned(&line(at), widths)).collect()
     }
 
     fn aligned(&self, cells: &[Row], widths: &[usize]) -> Row {
@@ -318,7 +330,7 @@ impl Table {
                 spans.push(Span::styled(" │ ", QUIET));
             }
             let cell = cells.get(index).cloned().unwrap_or_default();
-            let gap = width - cell.width();
+            let gap = width.saturating_sub(cell.width());
             let before = match self.alignments.get(index) {
                 Some(Alignment::Right) => gap,
                 Some(Alignment::Center) => gap / 2,
@@ -350,6 +362,20 @@ impl Table {
     }
 }
 
+/// In a narrower column nobody reads.
+const LEAST_COLUMN: usize = 14;
+
+/// Columns that take so much in all: the widest give way. `None` if one would become too narrow.
+fn narrowed(widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
+    let taken = |most: usize| widths.iter().map(|width| *width.min(&most)).sum::<usize>();
+    let most = widths.iter().copied().max().unwrap_or(0);
+    if taken(most) <= room {
+        return Some(widths);
+    }
+    let most = (LEAST_COLUMN..most.min(room)).rev().find(|most| taken(*most) <= room)?;
+    Some(widths.iter().map(|width| *width.min(&most)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
@@ -377,7 +403,13 @@ mod tests {
     #[test]
     fn a_table_that_is_too_wide_is_stacked() {
         let text = "| name | what it is for |\n|---|---|\n| Read | looks at a file, whole or in parts |\n| Write | writes one |\n";
-        assert_snapshot!(drawn(text, 24));
+        assert_snapshot!(drawn(text, 20));
+    }
+
+    #[test]
+    fn a_table_that_is_a_little_too_wide_has_its_long_cells_wrapped() {
+        let text = "| name | what it is for | n |\n|---|---|--:|\n| Read | looks at a file, whole or in parts | 1 |\n| Write | writes one | 20 |\n";
+        assert_snapshot!(drawn(text, 36));
     }
 
     #[test]

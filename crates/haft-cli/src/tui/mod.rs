@@ -16,6 +16,7 @@ mod markdown; //   what models write
 mod stream; //     the same while it is written
 mod editor; //     the line that is typed
 mod history; //    what was typed before
+mod search; //     looking for it
 mod prompts; //    prompts of servers, as commands
 mod slash; //      what can be typed after a slash
 mod transcript; // what was said and done

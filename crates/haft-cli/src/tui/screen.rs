@@ -8,10 +8,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use haft_tool::CallId;
 
 use super::{
-    dialog::{Dialog, Pressed, could_be_read},
+    dialog::{Asked, Dialog, Pressed, SubAgent, could_be_read},
     editor::Editor,
     history::History,
     prompts::Prompt,
+    search::{Search, Searched},
     slash,
     transcript::{Happened, Transcript},
 };
@@ -84,6 +85,10 @@ pub(super) struct Screen {
     pub(super) transcript: Transcript,
     pub(super) editor: Editor,
     pub(super) history: History,
+    /// A search in it, while it goes on.
+    search: Option<Search>,
+    /// What was entered and is to be kept for the next time.
+    pub(super) entered: Vec<String>,
     pub(super) dialogs: VecDeque<Dialog>,
     pub(super) status: Status,
     pub(super) todos: Vec<Todo>,
@@ -96,6 +101,8 @@ pub(super) struct Screen {
     pub(super) queue: VecDeque<String>,
     /// A word that stays until the next key.
     pub(super) hint: Option<String>,
+    /// The sub-agents that asked something, by their sessions.
+    agents: Vec<String>,
     /// Since when the first dialog has been on the screen.
     asked_at: u64,
     last_key: u64,
@@ -138,6 +145,26 @@ impl Screen {
         self.dialogs.push_back(dialog);
     }
 
+    /// A question about a call. Of one that a sub-agent makes it is said for which work: several may be under way.
+    pub(super) fn ask_about(&mut self, mut asked: Asked, now: u64) {
+        if let Some(SubAgent { session, kind }) = asked.agent.take() {
+            match self.transcript.only_call(&format!("Delegate to {kind}: ")) {
+                Some((call, work)) => asked.is_for(Some(call), &work),
+                None => asked.is_for(None, &format!("sub-agent #{} of those that ask", self.number(session))),
+            }
+        }
+        self.ask(Dialog::question(asked), now);
+    }
+
+    /// As which one of those that ask a sub-agent is known.
+    fn number(&mut self, session: String) -> usize {
+        let at = self.agents.iter().position(|known| *known == session);
+        at.unwrap_or_else(|| {
+            self.agents.push(session);
+            self.agents.len() - 1
+        }) + 1
+    }
+
     /// A question that nobody waits for any more.
     pub(super) fn withdraw(&mut self, id: u64, now: u64) {
         let Some(at) = self.dialogs.iter().position(|dialog| dialog.id() == id) else { return };
@@ -154,7 +181,9 @@ impl Screen {
     }
 
     fn mark(&mut self, call: Option<CallId>, is_asked: bool, now: u64) {
-        if let Some(call) = call {
+        // One call may ask several things: for several that work for it.
+        let is_open = |call: &CallId| self.dialogs.iter().any(|dialog| dialog.call() == Some(call));
+        if let Some(call) = call.filter(|call| is_asked || !is_open(call)) {
             self.transcript.happened(Happened::Asked(call, is_asked), now);
         }
     }
@@ -213,6 +242,9 @@ impl Screen {
     /// A key that was pressed.
     pub(super) fn key(&mut self, key: KeyEvent, now: u64) -> Option<Wish> {
         self.hint = None;
+        if self.is_searched(key, now) {
+            return None;
+        }
         let may_leave = std::mem::take(&mut self.may_leave);
         let is_heard = self.is_heard(now);
         self.attend(now);
@@ -244,6 +276,24 @@ impl Screen {
         self.write(key)
     }
 
+    /// Whether a key is for a search that goes on. Then it is for nothing else, and no answer.
+    fn is_searched(&mut self, key: KeyEvent, now: u64) -> bool {
+        let Some(mut search) = self.search.take() else { return false };
+        self.last_key = now;
+        let searched = search.key(key, &self.history, &mut self.editor);
+        if searched == Searched::GoesOn {
+            self.hint = Some(search.hint());
+            self.search = Some(search);
+        }
+        searched != Searched::Passed
+    }
+
+    fn search(&mut self) {
+        let search = Search::new(self.editor.text());
+        self.hint = Some(search.hint());
+        self.search = Some(search);
+    }
+
     /// Ctrl-C: stops what runs, clears what is typed, and at last leaves.
     fn interrupted(&mut self, may_leave: bool, now: u64) -> Option<Wish> {
         if self.running.is_some() {
@@ -253,7 +303,8 @@ impl Screen {
             return None;
         }
         if !self.editor.is_empty() {
-            self.editor.take();
+            let typed = self.editor.take();
+            self.history.clear(&typed);
             return None;
         }
         if may_leave {
@@ -340,6 +391,7 @@ impl Screen {
             KeyCode::Enter => return self.enter(),
             KeyCode::Char('j') if control && is_message => self.editor.insert("\n"),
             KeyCode::Tab if is_message => self.complete(),
+            KeyCode::Char('r') if control && is_message => self.search(),
             KeyCode::Up | KeyCode::Char('p') if is_message && (key.code == KeyCode::Up || control) => {
                 if !self.editor.up(columns)
                     && let Some(line) = self.history.back(self.editor.text())
@@ -349,12 +401,17 @@ impl Screen {
             }
             KeyCode::Down | KeyCode::Char('n') if is_message && (key.code == KeyCode::Down || control) => {
                 if !self.editor.down(columns)
-                    && let Some(line) = self.history.forth()
+                    && let Some(line) = self.history.forth(self.editor.text())
                 {
                     self.editor.set(line);
                 }
             }
-            code => edit(self.writing(), code, control, alt),
+            code => {
+                edit(self.writing(), code, control, alt);
+                if self.editor.is_empty() {
+                    self.history.clear("");
+                }
+            }
         }
         None
     }
@@ -374,7 +431,7 @@ impl Screen {
             return self.slash(&text);
         }
         self.editor.take();
-        self.history.add(&text);
+        self.entered(&text);
         if self.running.is_some() {
             self.queue.push_back(text);
             return None;
@@ -382,11 +439,16 @@ impl Screen {
         Some(Wish::Send(text))
     }
 
+    fn entered(&mut self, text: &str) {
+        self.history.add(text);
+        self.entered.push(text.to_owned());
+    }
+
     fn slash(&mut self, text: &str) -> Option<Wish> {
         match slash::parse(text) {
             Ok(slash) => {
                 self.editor.take();
-                self.history.add(text);
+                self.entered(text);
                 Some(Wish::Do(slash))
             }
             Err(wrong) => {
@@ -439,7 +501,9 @@ fn edit(editor: &mut Editor, code: KeyCode, control: bool, alt: bool) {
         KeyCode::Backspace => editor.backspace(),
         KeyCode::Char('h') if control => editor.backspace(),
         KeyCode::Delete => editor.delete(),
-        KeyCode::Char('w') if control => editor.delete_word(),
+        KeyCode::Char('w') if control => editor.delete_to_blank(),
+        KeyCode::Char('d') if alt => editor.delete_word_after(),
+        KeyCode::Char('y') if control => editor.yank(),
         KeyCode::Char('u') if control => editor.delete_to_start(),
         KeyCode::Char('k') if control => editor.delete_to_end(),
         KeyCode::Left if control || alt => editor.word_left(),

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::{
-    dialog::{Asked, Choice, Dialog, Inquired, Undecided},
+    dialog::{Asked, Choice, Dialog, Inquired, SubAgent, Undecided},
     history::History,
     layout,
     screen::{Running, Screen, Status, Todo, TodoState, Wish},
@@ -70,6 +70,7 @@ impl Desk {
         let asked = Asked {
             id: 1,
             call: Some("c".into()),
+            agent: None,
             head: head.to_owned(),
             preview: View::Diff { path: "src/main.rs".into(), unified: unified.into() },
             choice: Choice::Permission { always },
@@ -172,6 +173,45 @@ fn a_call_that_asks_while_it_runs_is_not_timed_meanwhile() {
     assert!(desk.seen(20).contains("Ask: Which?  3s"), "{}", desk.seen(20));
 }
 
+/// A question of a sub-agent.
+fn ask_for(desk: &mut Desk, id: u64, session: &str) -> oneshot::Receiver<Answer> {
+    let (reply, answer) = oneshot::channel();
+    let asked = Asked {
+        id,
+        call: Some(format!("inner-{id}").as_str().into()),
+        agent: Some(SubAgent { session: session.into(), kind: "general".into() }),
+        head: "Bash: sub-agent general: Run make\n  does    unknown\n".into(),
+        preview: View::text("make"),
+        choice: Choice::Permission { always: false },
+        reply,
+    };
+    desk.screen.ask_about(asked, desk.now);
+    answer
+}
+
+#[test]
+fn a_question_of_a_sub_agent_says_for_which_work_it_is() {
+    let mut desk = Desk::new(70);
+    desk.drawn("1", Stage::Using, View::text("Delegate to general: build the docs"));
+    desk.drawn("2", Stage::Using, View::text("Delegate to explore: look around"));
+    let _answers = (ask_for(&mut desk, 1, "s-a"), ask_for(&mut desk, 2, "s-a"));
+    let seen = desk.seen(30);
+    assert!(seen.contains("  for     Delegate to general: build the docs"), "{seen}");
+    assert!(seen.contains("? Delegate to general: build the docs  asks you"), "{seen}");
+    desk.now = 1_000;
+    desk.types("y");
+    assert!(desk.seen(30).contains("build the docs  asks you"), "it asks something else, too");
+    desk.now = 2_000;
+    desk.types("y");
+    assert!(!desk.seen(30).contains("asks you"), "{}", desk.seen(30));
+    desk.drawn("3", Stage::Using, View::text("Delegate to general: build the site"));
+    for (id, session, number) in [(3, "s-b", "#1"), (4, "s-c", "#2"), (5, "s-b", "#1")] {
+        let _answer = ask_for(&mut desk, id, session);
+        assert!(desk.seen(30).contains(&format!("  for     sub-agent {number}")), "{}", desk.seen(30));
+        desk.screen.withdraw(id, desk.now);
+    }
+}
+
 #[test]
 fn esc_is_a_no_to_a_question_that_is_about_no_call() {
     for (code, modifiers) in [(KeyCode::Esc, KeyModifiers::NONE), (KeyCode::Char('c'), KeyModifiers::CONTROL)]
@@ -181,6 +221,7 @@ fn esc_is_a_no_to_a_question_that_is_about_no_call() {
         let asked = Asked {
             id: 1,
             call: None,
+            agent: None,
             head: "Take this back?".into(),
             preview: View::text("x"),
             choice: Choice::YesOrNo,
@@ -206,6 +247,7 @@ fn ask_about(desk: &mut Desk, command: &str, head: &str) -> oneshot::Receiver<An
     let asked = Asked {
         id: 1,
         call: Some("c".into()),
+        agent: None,
         head: head.to_owned(),
         preview: View::Code { language: "bash".into(), text: command.to_owned() },
         choice: Choice::Permission { always: true },
@@ -319,6 +361,7 @@ fn all_of_a_long_change_can_be_seen_before_the_answer() {
     let asked = Asked {
         id: 1,
         call: Some("c".into()),
+        agent: None,
         head: "Write: Write a.txt\n".to_owned(),
         preview: View::Diff { path: "a.txt".into(), unified: format!("@@ -0,0 +1,60 @@\n{lines}") },
         choice: Choice::Permission { always: false },
@@ -493,11 +536,7 @@ fn a_form_is_filled_in_field_by_field() {
     desk.now = 100;
     desk.types("ting");
     desk.key(KeyCode::Enter);
-    assert_eq!(
-        desk.screen.history.back(""),
-        Some("I was writing"),
-        "what was being typed goes where it was going"
-    );
+    assert_eq!(desk.screen.entered, ["I was writing"], "what was being typed goes where it was going");
     desk.now = 1_000;
     desk.types("Ada");
     assert_snapshot!(desk.seen(14));
@@ -625,6 +664,69 @@ fn a_pause_before_the_model_is_asked_again_is_counted_down() {
     assert!(desk.seen(8).contains("asks again in 8s  Esc stops"), "{}", desk.seen(8));
     desk.happened(Happened::Asking);
     assert!(desk.seen(8).contains("works 2s"), "{}", desk.seen(8));
+}
+
+#[test]
+fn what_was_typed_before_is_gone_back_to_from_the_end_after_the_line_was_cleared() {
+    let mut desk = Desk::new(60);
+    for line in ["one", "two"] {
+        desk.types(line);
+        desk.key(KeyCode::Enter);
+    }
+    desk.types("draft");
+    desk.key(KeyCode::Up);
+    desk.key(KeyCode::Up);
+    assert_eq!(desk.screen.editor.text(), "one");
+    desk.press(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    desk.key(KeyCode::Up);
+    assert_eq!(desk.screen.editor.text(), "two");
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    desk.key(KeyCode::Down);
+    assert_eq!(desk.screen.editor.text(), "draft", "what was being typed is not lost");
+    desk.key(KeyCode::Up);
+    desk.types("!");
+    desk.key(KeyCode::Up);
+    desk.key(KeyCode::Down);
+    assert_eq!(desk.screen.editor.text(), "two!", "nor is what was changed");
+    desk.types("/help");
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    desk.types("/help");
+    desk.key(KeyCode::Enter);
+    assert_eq!(desk.screen.entered, ["one", "two", "/help"], "commands are kept, too");
+}
+
+#[test]
+fn ctrl_r_looks_back_for_what_was_typed() {
+    let mut desk = Desk::new(60);
+    for line in ["fix the test", "fix the docs", "go on"] {
+        desk.types(line);
+        desk.key(KeyCode::Enter);
+    }
+    let ctrl_r = |desk: &mut Desk| drop(desk.press(KeyCode::Char('r'), KeyModifiers::CONTROL));
+    desk.types("draft");
+    ctrl_r(&mut desk);
+    desk.types("fix");
+    assert!(
+        desk.seen(8).contains("❯ fix the docs") && desk.seen(8).contains("search back: fix"),
+        "{}",
+        desk.seen(8)
+    );
+    ctrl_r(&mut desk);
+    assert_eq!(desk.screen.editor.text(), "fix the test");
+    ctrl_r(&mut desk);
+    assert_eq!(desk.screen.editor.text(), "fix the test", "there is none before it");
+    desk.key(KeyCode::Esc);
+    assert_eq!(desk.screen.editor.text(), "draft");
+    ctrl_r(&mut desk);
+    desk.types("docs");
+    let mut answer = desk.ask(true);
+    desk.now = 5_000;
+    desk.types("y");
+    assert!(answer.try_recv().is_err(), "what is looked for is no answer");
+    desk.key(KeyCode::Backspace);
+    assert_eq!(desk.key(KeyCode::Enter), None);
+    assert_eq!(desk.screen.editor.text(), "fix the docs", "it can be changed before it is sent");
+    assert!(!desk.seen(20).contains("search back"), "{}", desk.seen(20));
 }
 
 #[test]
@@ -780,6 +882,8 @@ fn any_of_them() -> impl Strategy<Value = Comes> {
         Just(KeyCode::Down),
         Just(KeyCode::Left),
         Just(KeyCode::Esc),
+        Just(KeyCode::Char('r')),
+        Just(KeyCode::Char('y')),
     ];
     prop_oneof![
         4 => happened.prop_map(Comes::Happened),

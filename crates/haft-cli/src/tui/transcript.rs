@@ -233,6 +233,16 @@ impl Transcript {
         })
     }
 
+    /// The call that goes on and is called like this, if there is only one.
+    pub(super) fn only_call(&self, beginning: &str) -> Option<(CallId, String)> {
+        let mut calls = self.items.iter().filter_map(|item| match item {
+            Item::Call(call) if !call.is_over() && call.title.starts_with(beginning) => Some(call),
+            _ => None,
+        });
+        let only = calls.next().filter(|_| calls.next().is_none())?;
+        Some((only.id.clone(), only.title.clone()))
+    }
+
     fn asked(&mut self, id: CallId, is_asked: bool, now: u64) {
         if let Some(call) = self.open_call(&id) {
             call.asked(is_asked, now);

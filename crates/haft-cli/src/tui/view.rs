@@ -38,25 +38,12 @@ fn words(text: &str, columns: usize) -> Vec<Row> {
 fn code(language: &str, text: &str, columns: usize) -> Vec<Row> {
     let lines = match language {
         "ansi" => ansi::lines(text),
-        "diff" => text.lines().map(changed_line).collect(),
         language => {
             let mut reader = Reader::new(Language::of(language));
             text.lines().map(|line| Row::from(reader.line(line, PLAIN))).collect()
         }
     };
     lines.iter().flat_map(|line| wrap(line, columns, 0, Break::Anywhere)).collect()
-}
-
-/// A line of a text that has several changes, with their names.
-fn changed_line(line: &str) -> Row {
-    let style = match line.chars().next() {
-        _ if line.starts_with("+++ ") || line.starts_with("--- ") => STRONG,
-        Some('+') => GOOD,
-        Some('-') => BAD,
-        Some('@') => NOTE,
-        _ => PLAIN,
-    };
-    row(line, style)
 }
 
 fn diff_head(path: &str, unified: &str) -> Row {

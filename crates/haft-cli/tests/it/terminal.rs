@@ -472,6 +472,23 @@ fn a_model_that_nobody_answers_for_is_named_by_its_address() {
 }
 
 #[test]
+fn the_demo_takes_its_time_on_a_terminal_until_enter_is_pressed() {
+    if !tmux::is_there() {
+        return;
+    }
+    let tmux = Tmux::start(&place(), (100, 40), &[], &["demo"]);
+    tmux.sees("Enter goes on without pauses");
+    tmux.sees("── 1.");
+    thread::sleep(Duration::from_secs(3));
+    assert!(!tmux.memory().contains("Next, in a directory of yours"), "{}", tmux.memory());
+    tmux.presses("Enter");
+    tmux.sees("left with 0");
+    let fast = Tmux::start(&place(), (100, 40), &[], &["demo", "--fast"]);
+    fast.sees("left with 0");
+    assert!(!fast.memory().contains("without pauses"), "{}", fast.memory());
+}
+
+#[test]
 fn prompts_of_servers_are_commands() {
     if !tmux::is_there() {
         return;

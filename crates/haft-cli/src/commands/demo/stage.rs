@@ -1,13 +1,13 @@
 //! Says a message to the engine and shows what happens.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use haft_engine::{Call, Session, result::ToolResult, turn::Event};
 use haft_model::Dialect;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::{project::Project, tally::Tally, timeline::Timeline};
+use super::{pace::Pace, project::Project, tally::Tally, timeline::Timeline};
 use crate::{
     draw::{Paint, columns, fit, plain},
     out::Out,
@@ -25,6 +25,7 @@ pub(super) struct Stage<'p> {
     scenes: usize,
     calls: usize,
     tally: Tally,
+    pace: Pace,
 }
 
 /// One turn, and how it went.
@@ -42,12 +43,12 @@ const LEAST_COLUMNS: usize = 40;
 const MARGIN: usize = 10;
 
 impl<'p> Stage<'p> {
-    pub(super) fn new(project: &'p Project, out: Out, paint: Paint) -> anyhow::Result<Stage<'p>> {
+    pub(super) fn new(project: &'p Project, out: Out, paint: Paint, pace: Pace) -> anyhow::Result<Stage<'p>> {
         let session = project.session()?;
         let runtime = watch::runtime()?;
         let columns = columns().unwrap_or(MOST_COLUMNS).clamp(LEAST_COLUMNS, MOST_COLUMNS);
         let (scenes, calls, tally) = (0, 0, Tally::default());
-        Ok(Stage { project, session, runtime, out, paint, columns, scenes, calls, tally })
+        Ok(Stage { project, session, runtime, out, paint, columns, scenes, calls, tally, pace })
     }
 
     /// The model says something and makes calls; the engine answers. What it sent is shown.
@@ -132,13 +133,22 @@ impl<'p> Stage<'p> {
     /// Lines behind a word. Long ones go on in the next.
     fn part(&mut self, name: &str, style: anstyle::Style, lines: Vec<String>) -> anyhow::Result<()> {
         let mut label = self.paint.style(style, &format!("  {name:<8}"));
+        let mut count = 0;
         for line in lines {
             for piece in wrapped(&self.named(&line), self.room()) {
                 self.out.lines(format!("{label}{piece}").trim_end())?;
                 label = " ".repeat(MARGIN);
+                count += 1;
             }
         }
-        Ok(self.out.flush()?)
+        self.out.flush()?;
+        self.pace.read(count);
+        Ok(())
+    }
+
+    /// How long was waited for whoever reads.
+    pub(super) fn waited(&self) -> Duration {
+        self.pace.waited()
     }
 
     /// How long a line behind a word may be.
@@ -160,6 +170,9 @@ impl<'p> Stage<'p> {
         let words = format!("{OPENING}\n$PROJECT is {}, gone at the end.", self.project.root.display());
         let lines: Vec<String> = words.lines().flat_map(|line| wrapped(line, self.columns)).collect();
         self.out.lines(&lines.join("\n").replacen("haft demo", &title, 1))?;
+        if self.pace.is_slow() {
+            self.out.lines("Enter goes on without pauses, Ctrl-C ends it.")?;
+        }
         Ok(self.out.flush()?)
     }
 

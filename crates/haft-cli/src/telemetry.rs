@@ -3,7 +3,10 @@
 //! `HAFT_LOG` is for lines on stderr, `OTEL_…` for a collector. Both are the environment's alone: no settings file decides
 //! where something is sent. Where neither is set, nothing is started.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use haft_engine::EngineBuilder;
 use haft_mcp::server::RequestObserver;
@@ -27,12 +30,18 @@ impl Telemetry {
         let filter = std::env::var(LOG).ok().filter(|filter| !filter.trim().is_empty());
         let mut telemetry = Telemetry::default();
         if let Some(filter) = filter {
-            log(&filter, options.quiet)?;
+            // A process logs in one way, however many conversations it has.
+            if !IS_LOGGING.load(Ordering::Relaxed) {
+                log(&filter, options.quiet)?;
+                IS_LOGGING.store(true, Ordering::Relaxed);
+            }
             telemetry.is_logged = true;
         }
         Ok(telemetry)
     }
 }
+
+static IS_LOGGING: AtomicBool = AtomicBool::new(false);
 
 #[cfg(feature = "otel")]
 impl Telemetry {

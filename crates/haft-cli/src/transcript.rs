@@ -3,7 +3,7 @@
 //! A line is an event of the session. It is queued before any call that starts after it, and what is queued earlier is
 //! written earlier; a book that other machines use, which takes claims by another way, is waited for.
 
-use std::{collections::VecDeque, io, sync::Arc};
+use std::{collections::VecDeque, io, path::Path, sync::Arc};
 
 use haft_agent::{Line, Past, Transcript};
 use haft_model::{Assistant, Message};
@@ -11,29 +11,35 @@ use haft_store::{
     Book, Durability, Entry, EventFilter, EventKind, EventRow, Instant, restore, restore_blocks, store,
     store_blocks,
 };
-use haft_tool::{BoxFuture, CallId, SessionId};
+use haft_tool::{Block, BoxFuture, CallId, SessionId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{exit::usage, store::Store};
+use crate::{draw::plain_line, exit::usage, store::Store};
 
 /// The lines of one session.
 pub(crate) struct BookTranscript {
     book: Arc<dyn Book>,
     session: SessionId,
+    /// Where it is said: the book itself knows only where calls were made.
+    workspace: String,
     durability: Durability,
 }
 
 impl BookTranscript {
-    pub(crate) fn new(store: &Store, session: SessionId) -> BookTranscript {
+    pub(crate) fn new(store: &Store, session: SessionId, workspace: &Path) -> BookTranscript {
+        let workspace = workspace.display().to_string();
         let durability = if store.is_far() { Durability::Process } else { Durability::Queued };
-        BookTranscript { book: store.book.clone(), session, durability }
+        BookTranscript { book: store.book.clone(), session, workspace, durability }
     }
 }
 
 impl Transcript for BookTranscript {
     fn keep<'a>(&'a self, line: Line<'a>) -> BoxFuture<'a, io::Result<()>> {
-        let body = written(line);
+        let mut body = written(line);
+        if body.get("user").is_some() {
+            body["workspace"] = json!(self.workspace);
+        }
         Box::pin(async move {
             let event = EventRow {
                 session: self.session.clone(),
@@ -92,6 +98,35 @@ fn answers(later: &Message, said: &Assistant) -> bool {
     let Message::Results(results) = later else { return false };
     results.iter().map(|result| &result.call).eq(said.calls().map(|call| &call.id))
 }
+
+/// How a conversation began.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Beginning {
+    /// The first words of whoever began it, on one line.
+    pub(crate) words: String,
+    /// Where that was, if it was kept.
+    pub(crate) workspace: Option<String>,
+}
+
+/// How the conversation of a session began; `None` if nothing was said in it.
+pub(crate) async fn beginning(store: &Store, session: &SessionId) -> anyhow::Result<Option<Beginning>> {
+    let kinds = vec![EventKind::SAID];
+    let filter = EventFilter { session: Some(session.clone()), kinds, ..EventFilter::default() };
+    let lines = store.book.events(filter).await?;
+    let first = lines.iter().find(|line| line.body.get("user").is_some());
+    Ok(first.map(|line| began(&line.body)).or((!lines.is_empty()).then(Beginning::default)))
+}
+
+fn began(body: &Value) -> Beginning {
+    let blocks = body.get("user").and_then(restore_blocks).unwrap_or_default();
+    let words = blocks.iter().find_map(Block::as_text).unwrap_or_default();
+    let words = words.split_whitespace().take(MOST_WORDS).collect::<Vec<_>>().join(" ");
+    let workspace = body.get("workspace").and_then(Value::as_str).map(str::to_owned);
+    Beginning { words: plain_line(words), workspace }
+}
+
+/// So many are enough to know a conversation by.
+const MOST_WORDS: usize = 40;
 
 fn written(line: Line<'_>) -> Value {
     match line {

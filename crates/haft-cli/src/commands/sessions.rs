@@ -9,7 +9,9 @@ use crate::{
     exit::Exit,
     out::Out,
     settings::Settings,
-    store, watch,
+    store,
+    transcript::{Beginning, beginning},
+    watch,
 };
 
 /// What can be typed after `haft sessions`.
@@ -29,11 +31,16 @@ Examples:
 
 pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
-    let sessions = watch::runtime()?.block_on(store.book.sessions(args.limit))?;
+    let runtime = watch::runtime()?;
+    let sessions = runtime.block_on(store.book.sessions(args.limit))?;
     let mut out = Out::stdout();
     match options.json {
         true => sessions.iter().try_for_each(|session| out.json(session))?,
-        false => out.text(&table(&sessions, &Page::stdout()))?,
+        false => {
+            let began = |row: &SessionRow| runtime.block_on(beginning(&store, &row.session));
+            let began: Vec<_> = sessions.iter().map(began).collect::<anyhow::Result<_>>()?;
+            out.text(&table(&sessions, &began, &Page::stdout()))?;
+        }
     }
     out.flush()?;
     Ok(Exit::Done)
@@ -42,7 +49,8 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
 /// The columns before the last: id, time, and three counts.
 const WIDTHS: [usize; 5] = [36, 11, 6, 7, 5];
 
-fn table(sessions: &[SessionRow], page: &Page) -> String {
+/// A line for each session, and under it the first words of its conversation, if it is one.
+fn table(sessions: &[SessionRow], began: &[Option<Beginning>], page: &Page) -> String {
     if sessions.is_empty() {
         return "no sessions are recorded\n".to_owned();
     }
@@ -54,18 +62,24 @@ fn table(sessions: &[SessionRow], page: &Page) -> String {
         }
         line + &fit_end(&cells[5], room)
     };
-    let row = |session: &SessionRow| {
-        line([
+    let row = |(session, began): (&SessionRow, &Option<Beginning>)| {
+        let words = began.as_ref().map(|began| &began.words).filter(|words| !words.is_empty());
+        // Where no call was made, the conversation itself knows where it was.
+        let said_in = began.as_ref().and_then(|began| began.workspace.clone()).unwrap_or_default();
+        let workspace = if session.workspace.is_empty() { said_in } else { session.workspace.clone() };
+        let words = words.map(|words| format!("\n  “{}”", fit(words, page.columns.saturating_sub(4))));
+        let cells = [
             plain_line(session.session.to_string()),
             page.clock.short(session.last),
             session.calls.to_string(),
             session.refused.to_string(),
             session.changed.to_string(),
-            plain_line(session.workspace.clone()),
-        ])
+            plain_line(workspace),
+        ];
+        line(cells) + &words.unwrap_or_default()
     };
     let heading = line(["SESSION", "LAST", "CALLS", "REFUSED", "FILES", "WORKSPACE"].map(str::to_owned));
-    let rows = sessions.iter().map(row);
+    let rows = sessions.iter().zip(began).map(row);
     std::iter::once(page.paint.style(Paint::STRONG, &heading)).chain(rows).map(|line| line + "\n").collect()
 }
 
@@ -100,11 +114,13 @@ mod tests {
             changed: 3,
         };
         let sessions = [session("work", 12), session("019a8c2e-7f3b-7cc1-9d0a-5b1e2f3a4b5c", 1_234)];
-        insta::assert_snapshot!(table(&sessions, &plain()), @r"
+        let began = [Some(Beginning { words: "Make the test pass".to_owned(), workspace: None }), None];
+        insta::assert_snapshot!(table(&sessions, &began, &plain()), @r"
         SESSION                              LAST        CALLS  REFUSED FILES WORKSPACE
         work                                 09:30:05    12     1       3     …y/project
+          “Make the test pass”
         019a8c2e-7f3b-7cc1-9d0a-5b1e2f3a4b5c 09:30:05    1234   1       3     …y/project
         ");
-        assert_eq!(table(&[], &plain()), "no sessions are recorded\n");
+        assert_eq!(table(&[], &[], &plain()), "no sessions are recorded\n");
     }
 }

@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     cli::Options,
-    commands::{doctor, explain, tools, undo::Undo},
+    commands::{doctor, explain, log::Page, tools, undo::Undo},
+    conversation::{self, Earlier},
     model::Choice,
     setup::Setup,
 };
@@ -236,6 +237,31 @@ impl Ui<'_> {
         })
     }
 
+    /// The conversation to go on with; shows which there are where none is named, or the name fits none.
+    pub(super) async fn resume(&mut self, which: Option<String>) -> Option<String> {
+        let Some(store) = self.setup.store() else {
+            self.note(Tone::Warning, "no conversation is kept: calls are not recorded");
+            return None;
+        };
+        let mut earlier = match conversation::earlier(store, &self.setup.place.workspace, MOST_EARLIER).await
+        {
+            Ok(earlier) => earlier,
+            Err(err) => {
+                self.note(Tone::Warning, format!("{err:#}"));
+                return None;
+            }
+        };
+        earlier.retain(|one| one.session != *self.session.id());
+        let found = which.as_deref().map(|which| named(which, &earlier));
+        match found {
+            Some(Some(id)) => return Some(id),
+            Some(None) => self.note(Tone::Warning, "there is no such conversation here; these are:"),
+            None => {}
+        }
+        self.say(fields(listed(&earlier), "there is no other conversation in this workspace"));
+        None
+    }
+
     async fn undo(&mut self, agent: &mut Agent) -> bool {
         let (options, desk) = (self.setup.options.clone(), self.desk.clone());
         let work = async {
@@ -255,6 +281,24 @@ impl Ui<'_> {
             Err(err) => ui.note(Tone::Warning, format!("{err:#}")),
         })
     }
+}
+
+/// So many conversations are listed.
+const MOST_EARLIER: usize = 15;
+
+fn listed(earlier: &[Earlier]) -> Vec<(String, String)> {
+    let clock = Page::stdout().clock;
+    let line = |(number, one): (usize, &Earlier)| {
+        (format!("/resume {number}"), format!("{}  {}", clock.short(one.last), one.words))
+    };
+    (1..).zip(earlier).map(line).collect()
+}
+
+/// The conversation with this number or this id.
+fn named(which: &str, earlier: &[Earlier]) -> Option<String> {
+    let by_number = which.parse::<usize>().ok().and_then(|number| earlier.get(number.checked_sub(1)?));
+    let one = by_number.or_else(|| earlier.iter().find(|one| one.session.as_str() == which))?;
+    Some(one.session.to_string())
 }
 
 const fn about(mode: Mode) -> &'static str {

@@ -245,6 +245,20 @@ mod tests {
     }
 
     #[test]
+    fn a_lower_terminal_is_drawn_anew_where_rows_went_out_of_reach() {
+        let mut tried = Tried::new();
+        tried.frame(&[], &["a", "b", "c", "d", "e", "f", "> "]);
+        // As terminals do: what does not fit goes up, into their memory.
+        let mut terminal = terminal(5, 20);
+        terminal.process(b"c\r\nd\r\ne\r\nf\r\n> \x1b[D");
+        tried.terminal = terminal;
+        let frame = tried.inline.resized(20);
+        tried.terminal.process(frame.as_bytes());
+        tried.frame(&[], &["a", "b", "> "]);
+        assert_eq!(tried.screen(), "a|b|>");
+    }
+
+    #[test]
     fn nothing_is_erased_in_a_way_that_tmux_would_keep() {
         let mut tried = Tried::new();
         let full: Vec<&str> = vec!["row"; 7];

@@ -70,8 +70,8 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Without a command: the agent, interactive")]
 pub(crate) struct Args {
-    /// Go on with the conversation of this session
-    #[arg(long, value_name = "ID")]
+    /// Go on with the conversation of this session; with the last one of this workspace if no ID is given
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = LATEST)]
     resume: Option<String>,
     #[command(flatten)]
     model: ModelArgs,
@@ -90,12 +90,38 @@ enum Front {
     Lines,
 }
 
-/// A conversation at the terminal.
+/// What `--resume` without an id is read as: no session has this one.
+const LATEST: &str = "";
+
+/// What comes after a conversation.
+enum Next {
+    Leave(Exit),
+    /// Another one, in a session of its own: that of before, or a new one. This model answers.
+    Another(Option<String>, String),
+}
+
+/// Conversations at the terminal, one after the other.
 pub(crate) fn run(mut options: Options, args: &Args) -> anyhow::Result<Exit> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(usage(NO_TERMINAL));
     }
-    let which = Which::name(&mut options, args.resume.as_deref())?;
+    let mut resume = match args.resume.as_deref() {
+        Some(LATEST) => Some(conversation::latest(&options)?),
+        resume => resume.map(str::to_owned),
+    };
+    loop {
+        match one(options.clone(), args, resume.as_deref())? {
+            Next::Leave(exit) => return Ok(exit),
+            Next::Another(id, model) => {
+                (resume, options.session, options.model) = (id, None, Some(model));
+            }
+        }
+    }
+}
+
+/// One conversation.
+fn one(mut options: Options, args: &Args, resume: Option<&str>) -> anyhow::Result<Next> {
+    let which = Which::name(&mut options, resume)?;
     let mut front = Front::Lines;
     let mut setup = Setup::asking(options, |_, kept_in| match can_be_drawn_on() {
         true => {
@@ -108,13 +134,13 @@ pub(crate) fn run(mut options: Options, args: &Args) -> anyhow::Result<Exit> {
     })?;
     let choice = conversation::choose(&mut setup, &args.model)?;
     let runtime = watch::runtime()?;
-    let exit = runtime.block_on(setup.servers.around(converse(&setup, &choice, which, front)));
+    let next = runtime.block_on(setup.servers.around(converse(&setup, &choice, which, front)));
     // A thread may still wait for a key; nobody waits for the thread.
     runtime.shutdown_background();
-    exit
+    next
 }
 
-async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) -> anyhow::Result<Exit> {
+async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) -> anyhow::Result<Next> {
     let past = which.past(setup).await?;
     let (mut agent, delegate) = which.agent(setup, choice, past, |_| {})?;
     let models = Models { choice: choice.clone(), delegate };
@@ -125,15 +151,15 @@ async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) ->
     let spoken = match front {
         Front::Screen(desk, news) => {
             let mut ui = Ui::start(setup, session.clone(), (desk, news), models)?;
-            on_screen(&mut ui, &mut agent).await;
+            let next = on_screen(&mut ui, &mut agent).await;
             ui.finish().await;
-            Ok(if ui.is_sent_away { Exit::Interrupted } else { Exit::Done })
+            Ok(if ui.is_sent_away { Next::Leave(Exit::Interrupted) } else { next })
         }
         Front::Lines => {
             let mut keeper = Keeper::new(setup, &session);
             let spoken = plain::converse(setup, &models, &mut agent, &mut keeper).await;
             keeper.settle().await;
-            spoken.map(|()| Exit::Done)
+            spoken.map(|()| Next::Leave(Exit::Done))
         }
     };
     hooks::end(&session, setup.talk).await;
@@ -146,8 +172,8 @@ async fn converse(setup: &Setup, choice: &Choice, which: Which, front: Front) ->
     spoken
 }
 
-/// Until the person leaves.
-async fn on_screen(ui: &mut Ui<'_>, agent: &mut Agent) {
+/// Until the person leaves, or wants another conversation.
+async fn on_screen(ui: &mut Ui<'_>, agent: &mut Agent) -> Next {
     ui.look_at(agent);
     ui.greet(agent);
     loop {
@@ -158,11 +184,16 @@ async fn on_screen(ui: &mut Ui<'_>, agent: &mut Agent) {
         let stays = match wish {
             Wish::Send(text) => ui.send(agent, text).await,
             Wish::Do(Slash::Quit) => false,
+            Wish::Do(Slash::Clear) => return Next::Another(None, agent.options().model.clone()),
+            Wish::Do(Slash::Resume(which)) => match ui.resume(which).await {
+                Some(id) => return Next::Another(Some(id), agent.options().model.clone()),
+                None => true,
+            },
             Wish::Do(slash) => ui.slow(agent, slash).await,
             _ => false,
         };
         if !stays {
-            return;
+            return Next::Leave(Exit::Done);
         }
     }
 }

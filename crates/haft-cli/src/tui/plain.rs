@@ -170,6 +170,9 @@ impl Lines<'_> {
                     Ok(words) => Said::Hint(words),
                     Err(err) => Said::Hint(format!("{err:#}")),
                 },
+                Slash::Clear | Slash::Resume(_) => {
+                    Said::Hint("leave, and begin with `haft` or `haft --resume`".to_owned())
+                }
                 _ => return,
             },
         };

@@ -21,6 +21,10 @@ pub(super) enum Slash {
         input: String,
     },
     Export(Option<String>),
+    /// A new conversation.
+    Clear,
+    /// Another conversation: its id, or its number in the list; the list if none is named.
+    Resume(Option<String>),
     /// A server's prompt, and what was typed after it.
     Prompt {
         command: String,
@@ -41,7 +45,7 @@ const fn listed(name: &'static str, arguments: &'static str, about: &'static str
     Listed { name, arguments, about }
 }
 
-pub(super) const LIST: [Listed; 11] = [
+pub(super) const LIST: [Listed; 13] = [
     listed("help", "", "keys and commands"),
     listed("tools", "", "what the model can call here"),
     listed("mode", "[MODE]", "how much is asked; Shift-Tab goes to the next"),
@@ -52,6 +56,8 @@ pub(super) const LIST: [Listed; 11] = [
     listed("mcp", "", "the servers, and how they are"),
     listed("explain", "TOOL JSON", "what would be decided about a call, and why"),
     listed("export", "[FILE]", "write what was said to a file"),
+    listed("clear", "", "begin a new conversation"),
+    listed("resume", "[N|ID]", "go on with another conversation of this workspace; lists them"),
     listed("quit", "", "leave; Ctrl-D does it too"),
 ];
 
@@ -79,6 +85,8 @@ pub(super) fn parse(line: &str) -> Result<Slash, String> {
         "mcp" => Slash::Mcp,
         "explain" => return explain(rest),
         "export" => return Ok(Slash::Export(word)),
+        "clear" | "new" => Slash::Clear,
+        "resume" => return Ok(Slash::Resume(word)),
         "quit" | "exit" => Slash::Quit,
         _ if name.starts_with(prompts::PREFIX) => {
             return Ok(Slash::Prompt { command: name.to_owned(), rest: rest.to_owned() });
@@ -147,6 +155,8 @@ mod tests {
         check("/mode", Ok(Slash::Mode(None)));
         check("/model some model", Ok(Slash::Model(Some("some model".into()))));
         check("/exit", Ok(Slash::Quit));
+        check("/clear", Ok(Slash::Clear));
+        check("/resume 2", Ok(Slash::Resume(Some("2".into()))));
         check("/mcp__s__p.1 a b", Ok(Slash::Prompt { command: "mcp__s__p.1".into(), rest: "a b".into() }));
         check("/explain Stat", Ok(Slash::Explain { tool: "Stat".into(), input: "{}".into() }));
         check(

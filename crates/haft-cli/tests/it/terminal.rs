@@ -358,6 +358,16 @@ fn a_question_leaves_one_copy_however_high_the_terminal_is_made() {
             assert!(screen.contains(once), "{rows} rows, {once}: {screen}");
         }
     }
+    // Lower than the question was: what is left of it is drawn anew, and nothing of the old one stays among it.
+    for rows in [13, 11] {
+        tmux.resizes(80, rows);
+        let screen =
+            tmux.waits_until("the small question", |screen| screen.contains("more lines: v shows all"));
+        for once in ["[y]", "mode default", "Edit: Edit", "│ "] {
+            let expected = if once == "│ " { 3..=6 } else { 1..=1 };
+            assert!(expected.contains(&screen.matches(once).count()), "{rows} rows, {once}: {screen}");
+        }
+    }
     reads();
     tmux.types("n");
     tmux.sees("⊘ Edit main.rs");
@@ -565,6 +575,51 @@ fn a_conversation_can_be_gone_on_with() {
     second.sees("My name is Ada");
     second.says("What is it?");
     second.sees("It is Ada.");
+}
+
+#[test]
+fn one_conversation_is_left_for_another_and_gone_back_to() {
+    if !tmux::is_there() {
+        return;
+    }
+    let script = Script::new(|request| match request.text.contains("My name is Ada") {
+        true if request.text.contains("What is it") => Turn::new().text("It is Ada."),
+        true => Turn::new().text("Hello."),
+        false => Turn::new().text("I know nobody."),
+    });
+    let (place, model) = (place(), Model::new(script));
+    let url = model.url();
+    let base = ["--base-url", &url, "--dialect", "anthropic", "--model", "scripted"];
+    let tmux = Tmux::start(&place, (100, 40), &[], &[&base[..], &["--session", "talk"]].concat());
+    tmux.sees("/help");
+    tmux.says("My name is Ada");
+    tmux.sees("Hello.");
+    tmux.says("/clear");
+    tmux.sees("haft --resume talk");
+    tmux.waits_until("a new one", |screen| {
+        screen.matches("haft 0.").count() == 2 && screen.contains("/help")
+    });
+    tmux.says("Who am I?");
+    tmux.sees("I know nobody.");
+    tmux.says("/resume");
+    tmux.sees("/resume 1");
+    let screen = tmux.screen();
+    assert!(
+        screen.lines().any(|line| line.starts_with("/resume 1") && line.ends_with("My name is Ada")),
+        "{screen}"
+    );
+    tmux.says("/resume 7");
+    tmux.sees("there is no such conversation here");
+    tmux.says("/resume 1");
+    tmux.sees("going on with 2 messages");
+    tmux.says("What is it?");
+    tmux.sees("It is Ada.");
+    tmux.presses("C-d");
+    tmux.sees("left with 0");
+    let listed = place.haft(&["sessions"]).expect(0, "");
+    assert!(listed.out.contains("“My name is Ada”") && listed.out.contains("“Who am I?”"), "{listed:?}");
+    let again = Tmux::start(&place, (100, 40), &[], &[&base[..], &["--resume"]].concat());
+    again.sees("It is Ada.");
 }
 
 #[test]

@@ -110,11 +110,10 @@ pub(crate) struct Beginning {
 
 /// How the conversation of a session began; `None` if nothing was said in it.
 pub(crate) async fn beginning(store: &Store, session: &SessionId) -> anyhow::Result<Option<Beginning>> {
-    let kinds = vec![EventKind::SAID];
-    let filter = EventFilter { session: Some(session.clone()), kinds, ..EventFilter::default() };
-    let lines = store.book.events(filter).await?;
-    let first = lines.iter().find(|line| line.body.get("user").is_some());
-    Ok(first.map(|line| began(&line.body)).or((!lines.is_empty()).then(Beginning::default)))
+    // The first line is what somebody wanted, unless the conversation was made shorter in the first place.
+    let (session, kinds) = (Some(session.clone()), vec![EventKind::SAID]);
+    let filter = EventFilter { session, kinds, most: Some(1), ..EventFilter::default() };
+    Ok(store.book.events(filter).await?.first().map(|line| began(&line.body)))
 }
 
 fn began(body: &Value) -> Beginning {

@@ -220,6 +220,8 @@ pub struct EventFilter {
     pub key: Option<CallKey>,
     /// Of these kinds; all if there are none.
     pub kinds: Vec<EventKind>,
+    /// So many at most, the first.
+    pub most: Option<usize>,
 }
 
 /// A document and its version, which every change raises.

@@ -372,7 +372,8 @@ impl Book for MemoryBook {
                 && filter.key.as_ref().is_none_or(|key| event.key.as_ref() == Some(key))
                 && (filter.kinds.is_empty() || filter.kinds.contains(&event.kind))
         };
-        ready(pages.events.iter().filter(fits).cloned().collect())
+        let most = filter.most.unwrap_or(usize::MAX);
+        ready(pages.events.iter().filter(fits).take(most).cloned().collect())
     }
 
     fn sessions(&self, most: usize) -> BoxFuture<'_, Result<Vec<SessionRow>, BookError>> {

@@ -209,6 +209,9 @@ pub(super) async fn events(room: Rc<Room>, filter: EventFilter) -> Result<Vec<Ev
     let kinds: Vec<String> = filter.kinds.iter().map(|kind| kept(&kind.0).into_owned()).collect();
     query.and("kind = ANY ($)", Some(kinds).filter(|kinds| !kinds.is_empty()));
     query.sql.push_str(" ORDER BY no");
+    if let Some(most) = filter.most {
+        query.sql.push_str(&format!(" LIMIT {}", limit(most)));
+    }
     let rows = room.link().await?.ask(async |client| query.rows(client).await).await?;
     Ok(rows.iter().map(event).collect())
 }

@@ -122,9 +122,14 @@ impl Eye<'_> {
         let rows = statement.query_map(params_from_iter(&conditions.values), event)?;
         let mut found: Vec<EventRow> = self.decisions(filter)?;
         let wanted = |event: &EventRow| filter.kinds.is_empty() || filter.kinds.contains(&event.kind);
+        let most = filter.most.unwrap_or(usize::MAX);
         for row in rows {
+            if found.len() >= most {
+                break;
+            }
             found.extend(Some(row?).filter(wanted));
         }
+        found.truncate(most);
         Ok(found)
     }
 

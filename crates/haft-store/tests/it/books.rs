@@ -206,9 +206,14 @@ async fn events_are_those_of_their_call_in_their_order() {
             key: None,
             session: Some("s".into()),
             turn: Some(1),
+            most: None,
         };
         let found = pair.other.events(images).await.unwrap();
         assert_eq!((found.len(), found[0].key.as_ref()), (1, Some(&one)));
+        let kinds = vec![EventKind::RETRY, EventKind::IMAGE];
+        let first = EventFilter { kinds, session: Some("s".into()), most: Some(1), ..EventFilter::default() };
+        let found = pair.other.events(first).await.unwrap();
+        assert_eq!(found.iter().map(|event| &*event.kind.0).collect::<Vec<_>>(), ["retry"]);
     }
 }
 

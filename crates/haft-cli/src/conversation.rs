@@ -1,12 +1,11 @@
 //! A conversation with a model, new or of before: what `haft run` and `haft` begin with.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use haft_agent::{Agent, AgentOptions, Delegate, Past};
 use haft_engine::{Engine, Session, SessionOptions};
 use haft_mcp::upstream::Sampler;
 use haft_model::Key;
-use haft_store::Instant;
 use haft_tool::SessionId;
 use uuid::Uuid;
 
@@ -15,14 +14,10 @@ use crate::{
     cli::{self, Options},
     exit::usage,
     model::{self, Choice, ModelArgs},
-    place::Place,
     sampling::Sampling,
     seat,
-    settings::Settings,
     setup::{self, Setup},
-    store::{self, Store},
     transcript::{self, BookTranscript},
-    watch,
 };
 
 /// Which conversation it is.
@@ -114,46 +109,6 @@ impl Which {
         }
         Ok((agent.build(), delegate))
     }
-}
-
-/// A conversation of before.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Earlier {
-    pub(crate) session: SessionId,
-    pub(crate) last: Instant,
-    /// How it began.
-    pub(crate) words: String,
-}
-
-/// Of so many sessions it is looked at whether they are conversations.
-const MOST_SESSIONS: usize = 200;
-
-/// The latest conversations of a workspace, the last one first, at most so many.
-pub(crate) async fn earlier(store: &Store, workspace: &Path, most: usize) -> anyhow::Result<Vec<Earlier>> {
-    let workspace = workspace.display().to_string();
-    let mut found = Vec::new();
-    for row in store.book.sessions(MOST_SESSIONS).await? {
-        // Where no call was made, the conversation itself knows where it was.
-        let may_be = row.workspace.is_empty() || row.workspace == workspace;
-        if found.len() < most
-            && may_be
-            && let Some(began) = transcript::beginning(store, &row.session).await?
-            && (row.workspace == workspace || began.workspace.as_ref() == Some(&workspace))
-        {
-            found.push(Earlier { session: row.session, last: row.last, words: began.words });
-        }
-    }
-    Ok(found)
-}
-
-/// The last conversation of the workspace.
-pub(crate) fn latest(options: &Options) -> anyhow::Result<String> {
-    let place = Place::find(options.cwd.as_deref())?;
-    let store = store::open(&Settings::read(options.config.as_deref(), &[])?)?;
-    let found = watch::runtime()?.block_on(earlier(&store, &place.workspace, 1))?;
-    let none =
-        || usage("there is no conversation in this workspace to go on with; `haft sessions` lists all");
-    Ok(found.first().ok_or_else(none)?.session.to_string())
 }
 
 /// Which model is asked. Rules may be for some models only, whoever named it: the session knows its name.

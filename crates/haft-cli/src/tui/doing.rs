@@ -7,6 +7,7 @@ use haft_tool::{TaskState, View};
 
 use super::{
     app::{Served, Ui, told},
+    earlier::{self, Earlier},
     export::export,
     prompts,
     screen::Running,
@@ -16,7 +17,6 @@ use super::{
 use crate::{
     cli::Options,
     commands::{doctor, explain, log::Page, tools, undo::Undo},
-    conversation::{self, Earlier},
     model::Choice,
     setup::Setup,
 };
@@ -243,8 +243,7 @@ impl Ui<'_> {
             self.note(Tone::Warning, "no conversation is kept: calls are not recorded");
             return None;
         };
-        let mut earlier = match conversation::earlier(store, &self.setup.place.workspace, MOST_EARLIER).await
-        {
+        let mut earlier = match earlier::earlier(store, &self.setup.place.workspace, MOST_EARLIER).await {
             Ok(earlier) => earlier,
             Err(err) => {
                 self.note(Tone::Warning, format!("{err:#}"));

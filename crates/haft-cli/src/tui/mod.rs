@@ -29,6 +29,7 @@ mod asker; //      who asks on the screen
 mod todos; //      what the model set out to do
 mod tasks; //      what goes on in the background
 mod app; //        the screen beside the agent
+mod earlier; //    the conversations of before
 mod export; //     what was said, as a document
 mod doing; //      what slash commands do
 mod plain; //      the same in lines
@@ -106,7 +107,7 @@ pub(crate) fn run(mut options: Options, args: &Args) -> anyhow::Result<Exit> {
         return Err(usage(NO_TERMINAL));
     }
     let mut resume = match args.resume.as_deref() {
-        Some(LATEST) => Some(conversation::latest(&options)?),
+        Some(LATEST) => Some(earlier::latest(&options)?),
         resume => resume.map(str::to_owned),
     };
     loop {

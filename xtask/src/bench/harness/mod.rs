@@ -68,8 +68,11 @@ struct Played {
 /// Who is asked to work: how it speaks with its model, and how it is started in a directory.
 struct Player<'a> {
     dialect: Dialect,
-    command: Box<dyn Fn(&Path, &ScriptedModel) -> Result<Command> + 'a>,
+    command: Box<Start<'a>>,
 }
+
+/// In a directory, with a model.
+type Start<'a> = dyn Fn(&Path, &ScriptedModel) -> Result<Command> + 'a;
 
 impl Player<'_> {
     /// Plays a script to its end: a turn each, then a word of goodbye.

@@ -44,6 +44,7 @@ mod schema; //   the shape of its input, made from the type
 mod path; //     paths that arrive absolute
 mod address; //  which addresses are public
 mod shown; //    how names that are no text are written
+pub mod front_matter; // texts that begin with fields
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
 mod files; //    the door to the file system among it

@@ -7,7 +7,11 @@
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc};
 
-use haft_tool::{Effects, Fault, Reply, SharedTool, Spec, ToolBuilder, shown};
+use haft_tool::{
+    Effects, Fault, Reply, SharedTool, Spec, ToolBuilder,
+    front_matter::{divided, is_name, mended, one_line},
+    shown,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -63,7 +67,7 @@ impl Sheet {
                 name.escape_debug()
             ));
         }
-        let description = one_line(&front.description.unwrap_or_default());
+        let description = one_line(&front.description.unwrap_or_default(), MOST_DESCRIBED);
         if description.is_empty() {
             return Err("it has no `description`, by which a model would know when to use it".to_owned());
         }
@@ -71,80 +75,9 @@ impl Sheet {
     }
 }
 
-/// Front matter and the rest.
-fn divided(text: &str) -> Result<(&str, &str), &'static str> {
-    let first = text.strip_prefix("---").map(|rest| rest.trim_start_matches([' ', '\t', '\r']));
-    let rest = first.and_then(|rest| rest.strip_prefix('\n'));
-    let rest = rest.ok_or("it does not begin with `---`, front matter, `---`")?;
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Ok((&rest[..at], &rest[at + line.len()..]));
-        }
-        at += line.len();
-    }
-    Err("its front matter has no end: the line `---` after it is missing")
-}
-
-/// Front matter in which values stand in quotes that YAML wants there, and people leave out: `description: Use it so: …`. Lines
-/// that go on with such a value join it.
-fn mended(front: &str) -> String {
-    let mut values: Vec<(&str, String)> = Vec::new();
-    for line in front.lines() {
-        match (key(line), values.last_mut()) {
-            (Some(key), _) => values.push((key, line[key.len() + 1..].trim().to_owned())),
-            // A list, a block or a comment is YAML's own affair.
-            (None, Some((_, value))) if is_plain(value) && !line.trim_start().starts_with(['-', '#']) => {
-                value.push(' ');
-                value.push_str(line.trim());
-            }
-            (None, Some((_, value))) => {
-                value.push('\n');
-                value.push_str(line);
-            }
-            (None, None) => values.push(("", line.to_owned())),
-        }
-    }
-    let written = values.iter().map(|(key, value)| match (*key, value.trim()) {
-        ("", line) => format!("{line}\n"),
-        (key, value) if is_plain(value) && value.contains(':') => {
-            format!("{key}: '{}'\n", value.replace('\'', "''"))
-        }
-        (key, _) => format!("{key}: {value}\n"),
-    });
-    written.collect()
-}
-
-/// A value without quotes, which is neither a list nor a block nor anything else that begins with a sign.
-fn is_plain(value: &str) -> bool {
-    value.starts_with(|char: char| char.is_alphanumeric() || char == '<' || char == '(')
-}
-
-/// The key that a line begins with. What a conversation in an example begins with is none.
-fn key(line: &str) -> Option<&str> {
-    let (key, rest) = line.split_once(':')?;
-    let is_key = key.starts_with(|char: char| char.is_ascii_lowercase())
-        && key.chars().all(|char| char.is_ascii_alphanumeric() || "-_".contains(char))
-        && !["user", "assistant"].contains(&key);
-    (is_key && (rest.is_empty() || rest.starts_with([' ', '\t', '\r']))).then_some(key)
-}
-
 fn unread(err: &serde_saphyr::Error) -> String {
     let what = err.to_string();
     format!("its front matter is no YAML of names and values: {}", what.lines().next().unwrap_or_default())
-}
-
-fn is_name(name: &str) -> bool {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.:".contains(char);
-    (1..=64).contains(&name.len()) && name.chars().all(is_plain)
-}
-
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST_DESCRIBED) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }
 
 #[derive(Deserialize, JsonSchema)]

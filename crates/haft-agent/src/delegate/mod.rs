@@ -22,15 +22,15 @@ use haft_engine::{
 };
 use haft_tool::{
     Access, BoxFuture, Cx, Effects, Fault, FaultKind, IntoTool, PathBase, Progress, Reply, SessionId,
-    SharedTool, Spec, Tool,
+    SharedTool, Spec, Tool, front_matter::one_line,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use definition::built_in;
 pub use definition::{AgentDefinition, DefinitionError};
-use definition::{built_in, one_line};
 use work::{Job, Work};
 
 use crate::{Agent, AgentOptions, Model};

@@ -4,9 +4,8 @@ use std::{collections::VecDeque, fmt::Write as _, time::Duration};
 
 use haft_engine::{result::ToolResult, turn::Event};
 use haft_model::Usage;
-use haft_tool::{CallId, FaultKind, Reply, SessionId};
+use haft_tool::{CallId, FaultKind, Reply, SessionId, front_matter::one_line};
 
-use super::definition::one_line;
 use crate::{End, Outcome};
 
 /// So many of its calls are told, the latest, where there is no answer.

@@ -36,6 +36,8 @@ mod plain; //      the same in lines
 
 #[cfg(test)]
 mod tests; //      screens, and that nothing breaks them
+#[cfg(test)]
+mod tests_of_questions; // questions on them
 
 use std::{
     env,

@@ -207,16 +207,9 @@ mod tests {
         let call = Call::new("toolu_1", "Read", json!({ "file_path": "a" }));
         let assistant = Message::Assistant(Assistant { parts: vec![Part::new(Said::Call(call))] });
         let results = Message::Results(vec![ToolResult {
-            call: "toolu_1".into(),
-            tool: "Read".to_owned(),
             blocks: vec![Block::Text("one".to_owned())],
-            fault: None,
-            data: None,
-            observation: None,
-            actions: Vec::new(),
             messages: vec!["a word".to_owned()],
-            view: None,
-            meta: Meta::default(),
+            ..result("toolu_1")
         }]);
         let ours = [CallId::from("toolu_1~4")];
         let mut past = Past::default();
@@ -239,7 +232,11 @@ mod tests {
     }
 
     fn tells(id: &str) -> Message {
-        Message::Results(vec![ToolResult {
+        Message::Results(vec![result(id)])
+    }
+
+    fn result(id: &str) -> ToolResult {
+        ToolResult {
             call: id.into(),
             tool: "Read".to_owned(),
             blocks: Vec::new(),
@@ -250,7 +247,7 @@ mod tests {
             messages: Vec::new(),
             view: None,
             meta: Meta::default(),
-        }])
+        }
     }
 
     #[test]

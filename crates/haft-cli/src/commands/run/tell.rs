@@ -45,14 +45,12 @@ pub(super) struct Teller<'a> {
     shown: Option<Shown>,
 }
 
-/// What was written of a message so far.
+/// What was written of the model's words so far.
 #[derive(Default)]
 struct Shown {
     text: String,
     /// While its last line is not finished, nobody else writes there.
     is_within: Option<Hold>,
-    /// Whether the next piece begins another message.
-    is_over: bool,
 }
 
 impl<'a> Teller<'a> {
@@ -175,7 +173,7 @@ impl<'a> Teller<'a> {
         let is_shown = match &mut self.shown {
             Some(shown) => {
                 shown.end_line(&mut self.out)?;
-                shown.is(&outcome.text)
+                shown.ends_with(&outcome.text)
             }
             None => false,
         };
@@ -203,7 +201,6 @@ impl Shown {
             AgentEvent::Model(StreamEvent::Text(piece)) => self.piece(piece, out),
             AgentEvent::Model(StreamEvent::CallOpened { .. } | StreamEvent::Call(_)) => self.end_line(out),
             AgentEvent::Asking { .. } | AgentEvent::Usage { .. } | AgentEvent::Retrying { .. } => {
-                self.is_over = true;
                 self.end_line(out)
             }
             _ => Ok(()),
@@ -211,9 +208,6 @@ impl Shown {
     }
 
     fn piece(&mut self, piece: &str, out: &mut Out) -> io::Result<()> {
-        if std::mem::take(&mut self.is_over) {
-            self.text.clear();
-        }
         self.text.push_str(piece);
         let within = self.is_within.take().unwrap_or_else(hold);
         // What a model writes is no command to the terminal.
@@ -231,9 +225,11 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether this is what was shown last, however its parts were joined.
-    fn is(&self, text: &str) -> bool {
-        self.text.split_whitespace().eq(text.split_whitespace())
+    /// Whether this is what was shown last, however its parts were joined: an answer may go on in a second message.
+    fn ends_with(&self, text: &str) -> bool {
+        let is_seen = |char: &char| !char.is_whitespace();
+        let mut shown = self.text.chars().rev().filter(is_seen);
+        text.chars().rev().filter(is_seen).all(|char| shown.next() == Some(char))
     }
 }
 
@@ -303,7 +299,17 @@ fn line(event: &AgentEvent) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::why;
+    use super::{Shown, why};
+
+    #[test]
+    fn an_answer_that_was_seen_in_parts_is_not_written_again() {
+        let shown = |text: &str| Shown { text: text.to_owned(), ..Shown::default() };
+        assert!(shown("Let me look.Done.").ends_with("Done.\n"));
+        assert!(
+            shown("Let me look.The first half,and the second.").ends_with("The first half, and the second.")
+        );
+        assert!(!shown("Let me look.").ends_with("Done.") && !shown("").ends_with("Done."));
+    }
 
     #[test]
     fn why_a_call_did_not_work_is_said_and_not_what_it_printed_first() {

@@ -5,7 +5,7 @@
 
 mod case; //     a case, and what an answer to it is worth
 mod paths; //    may this file be touched, and is it the one that is touched?
-mod shell; //    may this command line run?
+mod shell; //    may this command line run? (shell.jsonl, redteam.jsonl)
 mod urls; //     may this be fetched?
 mod secrets; //  is it taken out?
 mod sandbox; //  does it hold?
@@ -32,8 +32,9 @@ use case::{Answer, Case, Worth};
 type Judge = fn(&Haft, &Case) -> Result<Answer>;
 
 /// A corpus is known by how its file's name begins.
-const CORPORA: [(&str, Judge); 5] = [
+const CORPORA: [(&str, Judge); 6] = [
     ("paths", paths::judge),
+    ("redteam", shell::judge),
     ("sandbox", sandbox::judge),
     ("secrets", secrets::judge),
     ("shell", shell::judge),

@@ -107,10 +107,11 @@ impl Stage {
 
     /// Puts a thing in its place.
     pub(super) fn set(&self, prop: &Prop) -> Result<()> {
-        let path = match &prop.place {
+        // A relative path begins in the workspace.
+        let path = self.workspace().join(match &prop.place {
             Place::Path(path) => path.clone(),
             Place::PathB64(text) => self.filled_bytes(text)?,
-        };
+        });
         fs::create_dir_all(path.parent().context("a path without a directory")?)?;
         prop.thing.make(&path).with_context(|| path.display().to_string())
     }

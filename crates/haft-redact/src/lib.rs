@@ -26,6 +26,7 @@
 
 mod redactor; //  the front door: what is known, and text in, text out
 mod found; //     what was found, and what stands in its place
+mod hidden; //    where in a text are they?
 mod stream; //    text that comes in pieces
 mod json; //      values with strings in them
 mod block; //     whole lines in, text without secrets out

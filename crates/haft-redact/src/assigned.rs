@@ -260,7 +260,8 @@ impl Name<'_> {
     fn allows(&self, joint: Joint) -> bool {
         let before = &self.line.text[self.line.start..self.start];
         match joint {
-            Joint::Sign { .. } => !is_in_arn(before),
+            // `AWS::KMS::Key: …`, `Security::Authorization::Name`: the word is a part of a path.
+            Joint::Sign { .. } => !is_in_arn(before) && !(before.ends_with(b"::") && joint != Joint::Sign { is_tight: true }),
             Joint::Encoded => true,
             Joint::Argument => matches!(before, [.., b'(', b'"' | b'\'']),
             Joint::Tag => before.ends_with(b"<"),
@@ -433,7 +434,7 @@ fn bare_length(rest: &[u8]) -> usize {
     let kept = rest[..length]
         .iter()
         .rev()
-        .take_while(|byte| matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'.'))
+        .take_while(|byte| matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'.' | b':'))
         .count();
     length - kept
 }

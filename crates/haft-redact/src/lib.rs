@@ -38,6 +38,7 @@ mod token; //     is it one of these?
 mod assigned; //  `password = value`, `--token value`, `<password>value</password>`
 mod names; //     is this the name of a secret?
 mod value; //     does this look like the value of one?
+mod words; //     does this read as names, or is it random?
 mod web; //       user and password in an address, Authorization, Cookie
 mod terminal; //  what is typed: `-p` options, .netrc, .pgpass, SQL
 mod pem; //       private keys, over many lines

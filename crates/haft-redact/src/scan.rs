@@ -313,6 +313,7 @@ impl<'a> Scan<'a> {
             Look::Signature => web::signature(line, end),
             Look::Encoded => web::encoded_address(line, end),
             Look::Option => terminal::option(line, start, end, &self.programs),
+            Look::Sql if !token::begins_a_word(line.text, start) => None,
             Look::Sql => terminal::sql(line, end),
             Look::Passfile => terminal::passfile(line, start, end),
             _ => None,

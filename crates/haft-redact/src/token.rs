@@ -5,7 +5,7 @@ use crate::{
     found::Span,
     kinds::{self, KINDS},
     scan::Line,
-    value,
+    value, words,
 };
 
 /// Tokens of which something stands before what is looked for: which bytes, how many at least and at most.
@@ -34,6 +34,8 @@ impl Token {
         let Token { kind, start, body, end } = *self;
         let is_made_up = is_name(&text[start..end.min(start + ENOUGH)])
             || value::is_filler(&text[body..end.min(body + ENOUGH)])
+            || needs_digit(KINDS[kind].name) && !text[body..end].iter().any(u8::is_ascii_digit)
+            || end - body >= 12 && words::is_words(&text[body..end.min(body + ENOUGH)])
             || value::is_example(&text[body..end]);
         (!is_made_up).then_some(Span { start, end, kind: KINDS[kind].name, sure: true })
     }
@@ -95,6 +97,11 @@ fn ends_with_colour(before: &[u8]) -> bool {
         .take_while(|byte| matches!(byte, b'0'..=b'9' | b';'));
     let rest = &before[..before.len() - 1 - code.count()];
     matches!(rest, [.., 0x1b, b'['] | [.., b'b' | b'B' | b'3' | b'e' | b'E', b'['])
+}
+
+/// Kinds that begin as ordinary words do, and have digits always.
+fn needs_digit(name: &str) -> bool {
+    matches!(name, "slack token" | "vault token" | "resend key")
 }
 
 /// Whether it is a name in words, not a token: small letters and what joins them.

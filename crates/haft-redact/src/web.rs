@@ -5,7 +5,7 @@ use crate::{
     found::{AUTHORIZATION, COOKIE, PASSWORD, SECRET, SIGNATURE, Span},
     names,
     scan::Line,
-    token, value,
+    token, value, words,
 };
 
 /// A user and a password are at most this long.
@@ -116,8 +116,10 @@ fn credentials(text: &[u8], scheme: &[u8], start: usize) -> Option<Span> {
         rest.iter().position(is_end).unwrap_or(rest.len())
     };
     let secret = &text[start..start + length(ENOUGH)];
-    let is_word = secret.iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
-    let is_secret = secret.len() >= 6 && !(is_word && secret.len() < 20) && !is_stand_in(secret);
+    // `realm="x"`, `Credential=…`: fields have names.
+    let named = |word: &[u8]| word.ends_with(b"=") && words::is_words(&word[..word.len() - 1]);
+    let is_secret =
+        secret.len() >= 6 && !words::is_words(secret) && !named(secret) && !is_stand_in(secret);
     is_secret.then(|| Span { start, end: start + length(usize::MAX), kind: AUTHORIZATION, sure: false })
 }
 
@@ -129,6 +131,7 @@ fn bare_credentials(text: &[u8], start: usize) -> Option<Span> {
 
 fn is_stand_in(secret: &[u8]) -> bool {
     value::is_placeholder(secret)
+        || value::is_numbered_example(secret)
         || value::is_reference(secret)
         || secret.contains(&b'{')
         || secret.contains(&b'(')

@@ -1,5 +1,6 @@
 //! What comes out of the front door.
 
+mod assigning;
 mod forms; //    what is taken out, and what stays
 mod streams; //  pieces and wholes, once and twice
 mod hostile; //  time, whatever the text is made of

@@ -412,11 +412,23 @@ fn quoted_length(rest: &[u8], quote: u8, is_escaped: bool) -> usize {
         match byte {
             b'\\' if is_escaped && escapes(rest, at) > 0 => return at,
             b'\\' => at += 2,
-            byte if *byte == quote => return at,
+            byte if *byte == quote => match reopened(&rest[at..], quote) {
+                Some(length) if at > 0 => at += length,
+                _ => return at,
+            },
             _ => at += 1,
         }
     }
     rest.len()
+}
+
+/// A quotation mark within quotation marks, as shells and SQL write it: `'it'\''s'`, `'it''s'`.
+fn reopened(rest: &[u8], quote: u8) -> Option<usize> {
+    match rest {
+        [b'\'', b'\\', b'\'', b'\'', ..] => Some(4),
+        [b'\'', b'\'', next, ..] if quote == b'\'' && next.is_ascii_alphanumeric() => Some(2),
+        _ => None,
+    }
 }
 
 fn bare_length(rest: &[u8]) -> usize {

@@ -4,6 +4,7 @@
 //! where blocks begin. What does matter from one block to the next is a [`Carry`].
 
 use crate::{
+    body::Body,
     found::{Found, KNOWN, PRIVATE_KEY, Span, write_mark},
     known::Known,
     pem,
@@ -23,6 +24,8 @@ pub(crate) struct Carry {
     before: (Vec<u8>, Found),
     /// A secret without end: what goes on as a word belongs to it.
     is_hiding: bool,
+    /// What the last lines were, if they may have been of a private key.
+    pub(crate) body: Body,
 }
 
 /// Takes secrets out of blocks.
@@ -40,7 +43,8 @@ pub(crate) const ROUNDS: usize = 4;
 impl Worker<'_> {
     /// A whole text without long lines and private keys; `None` if it can be given out as it is.
     pub(crate) fn whole(&self, text: &[u8], found: &mut Found) -> Option<Vec<u8>> {
-        let spans = self.machine.scan(text, self.known, Keys::Leave).spans;
+        let mut spans = self.machine.scan(text, self.known, Keys::Leave).spans;
+        Body::default().find(text, 0, &mut spans);
         if spans.is_empty() {
             return None;
         }
@@ -63,7 +67,8 @@ impl Worker<'_> {
         let key_end = self.key_end(text, done, carry, out, found);
         done = key_end.unwrap_or(done);
         let from = key_end.unwrap_or(0);
-        let scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
+        let mut scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
+        carry.body.find(text, done.max(from), &mut scanned.spans);
         let (end, spans) = (carry.begin_key(text, scanned.open), merged(scanned.spans));
         let is_key = |span: &&Span| span.kind == PRIVATE_KEY && span.end <= end;
         let from = spans.iter().rev().find(is_key).map_or(from, |last| last.end);
@@ -95,6 +100,7 @@ impl Worker<'_> {
         found: &mut Found,
     ) -> usize {
         let done = carry.hidden(text, done);
+        carry.body = Body::default();
         if done == text.len() {
             return done;
         }
@@ -139,6 +145,9 @@ impl Worker<'_> {
             (carry.pending, carry.seen) = (Vec::new(), 0);
         }
         carry.key = read.open;
+        if read.has_body {
+            carry.body = Body::default();
+        }
         match (read.open, read.has_body) {
             (Some(_), true) => carry.pending = line_break(text).to_vec(),
             (Some(_), false) => carry.pending.extend_from_slice(&text[done..]),

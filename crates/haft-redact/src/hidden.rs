@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::{
     Redactor,
+    body::Body,
     block::{ROUNDS, merged},
     found::write_mark,
     scan::Keys,
@@ -32,7 +33,11 @@ impl Redactor {
         let mut replaced = Replaced { text: text.to_vec(), marks: Vec::new() };
         for round in 0..=ROUNDS {
             let keys = if round == 0 { Keys::Look } else { Keys::Leave };
-            let spans = merged(worker.machine.scan(&replaced.text, worker.known, keys).spans);
+            let mut spans = worker.machine.scan(&replaced.text, worker.known, keys).spans;
+            if round == 0 {
+                Body::default().find(&replaced.text, 0, &mut spans);
+            }
+            let spans = merged(spans);
             if spans.is_empty() {
                 break;
             }

@@ -102,6 +102,13 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("perplexity key", &["pplx-"], "A{40,}", "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", "pplx-7b-online"),
     kind("xai key", &["xai-"], "A{60,}", "xai-a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a1B2c3D4e5F6g7H8i9J0", "xai-grok-2"),
     kind("tavily key", &["tvly-"], "W{28,}", "tvly-dev-a1B2c3D4e5F6g7H8i9J0k1L2m3N4", "tvly-dev"),
+    // Keys in base64, told by what every key of a kind begins with
+    kind("private key", &["MII"], "[A-Za-z0-9+/]{3}IBAAKC[A-Za-z0-9+/=]{20,}", "MIIEowIBAAKCAQEAq3Zk9TdomBoXw7Lm2Np5Rs8Vt1Yc4Bf6Hj0Kd", "MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa"),
+    kind("private key", &["MII"], "[A-Za-z0-9+/]{3}IBADANB[A-Za-z0-9+/=]{20,}", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7", "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA"),
+    kind("private key", &["MII"], "[A-Za-z0-9+/]{3}BOBgkqhkiG9w0BBQ0[A-Za-z0-9+/=]{20,}", "MIIFHDBOBgkqhkiG9w0BBQ0wQTApBgkqhkiG9w0BBQwwHAQIq3Zk9TdomBo", "MIIFHDBOBgk"),
+    kind("private key", &["MHcCAQEEI", "MIGkAgEBBD", "MIHcAgEBBEI", "MIGHAgEAMBMGByqGSM49", "MIG2AgEAMBAGByqGSM49", "MC4CAQAwBQYDK2V"], "[A-Za-z0-9+/=]{20,}", "MHcCAQEEIq3Zk9TdomBoXw7Lm2Np5Rs8Vt1Yc4Bf6Hj0Kd", "MHcCAQEEI"),
+    kind("private key", &["b3BlbnNzaC1rZXktdj"], "[A-Za-z0-9+/=]{20,}", "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUq3Zk9TdomBoXw7Lm2Np5Rs8Vt", "b3BlbnNzaC1rZXktdjEA"),
+    kind("private key", &["LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkt", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0t", "LS0tLS1CRUdJTiBFQyBQUklWQVRFIEtFWS0t", "LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUgS0VZ", "LS0tLS1CRUdJTiBFTkNSWVBURUQgUFJJVkFURSBLRVkt", "LS0tLS1CRUdJTiBEU0EgUFJJVkFURSBLRVkt"], "[A-Za-z0-9+/=]{20,}", "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFb3dJQkFBS0NBUUVBcTNaazlU", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSURkekNDQWwr"),
     // Operations
     kind("json web token", &["eyJ"], "W{8,}\\.eyJW{8,}\\.W{8,}", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhYmMifQ.a1B2c3D4e5F6g7H8i9J0", "eyJhbGciOiJIUzI1NiJ9"),
     kind("1password token", &["ops_eyJ"], "[A-Za-z0-9_=-]{100,}", "ops_eyJa1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8i9J0", "ops_eyJ"),

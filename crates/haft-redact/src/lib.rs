@@ -42,6 +42,7 @@ mod words; //     does this read as names, or is it random?
 mod web; //       user and password in an address, Authorization, Cookie
 mod terminal; //  what is typed: `-p` options, .netrc, .pgpass, SQL
 mod pem; //       private keys, over many lines
+mod body; //      the inside of private keys, when their beginning is not in sight
 mod known; //     values that are known, and how else they are written
 
 pub use found::Found;

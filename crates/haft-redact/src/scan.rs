@@ -60,6 +60,8 @@ enum Look {
     Signature,
     Program(usize),
     Option,
+    /// A private number of a JSON web key.
+    WebKey,
     Sql,
     Passfile,
     Key,
@@ -89,7 +91,14 @@ const WORDS: [(&str, Look); 16] = [
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 28] = [
+const FIXED: [(&str, Look); 35] = [
+    ("\"d\":", Look::WebKey),
+    ("\"p\":", Look::WebKey),
+    ("\"q\":", Look::WebKey),
+    ("\"k\":", Look::WebKey),
+    ("\"dp\":", Look::WebKey),
+    ("\"dq\":", Look::WebKey),
+    ("\"qi\":", Look::WebKey),
     ("://", Look::Address),
     (":\\/\\/", Look::Address),
     ("sig=", Look::Signature),
@@ -311,6 +320,7 @@ impl<'a> Scan<'a> {
             Look::Authorization => web::authorization(line, end),
             Look::Bearer => web::bearer(line, start, end),
             Look::Signature => web::signature(line, end),
+            Look::WebKey => web::key_number(line, end),
             Look::Encoded => web::encoded_address(line, end),
             Look::Option => terminal::option(line, start, end, &self.programs),
             Look::Sql if !token::begins_a_word(line.text, start) => None,

@@ -140,7 +140,7 @@ fn third_word(text: &[u8], at: usize) -> Option<usize> {
 fn behind(text: &[u8], at: usize, joint: u8) -> Option<Span> {
     let after = |word: &[u8]| memchr::memchr(joint, word).map(|place| place + 1);
     let found = judged(text, at, quoted_or_bare, |word, _| {
-        after(word).is_some_and(|place| is_password(&word[place..]))
+        !word.starts_with(b"<") && after(word).is_some_and(|place| is_password(&word[place..]))
     })?;
     let start = found.start + after(&text[found.start..found.end])?;
     Some(Span { start, end: found.end, kind: PASSWORD, sure: false })

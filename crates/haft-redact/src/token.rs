@@ -35,6 +35,7 @@ impl Token {
         let is_made_up = is_name(&text[start..end.min(start + ENOUGH)])
             || value::is_filler(&text[body..end.min(body + ENOUGH)])
             || needs_digit(KINDS[kind].name) && !text[body..end].iter().any(u8::is_ascii_digit)
+            || is_file_name(&text[start..end], text.get(end))
             || end - body >= 12 && words::is_words(&text[body..end.min(body + ENOUGH)])
             || value::is_example(&text[body..end]);
         (!is_made_up).then_some(Span { start, end, kind: KINDS[kind].name, sure: true })
@@ -97,6 +98,11 @@ fn ends_with_colour(before: &[u8]) -> bool {
         .take_while(|byte| matches!(byte, b'0'..=b'9' | b';'));
     let rest = &before[..before.len() - 1 - code.count()];
     matches!(rest, [.., 0x1b, b'['] | [.., b'b' | b'B' | b'3' | b'e' | b'E', b'['])
+}
+
+/// `icon.ico-7a38….png`: a hash in the name of a file.
+fn is_file_name(token: &[u8], next: Option<&u8>) -> bool {
+    token.starts_with(b"ico-") && next == Some(&b'.') && token[4..].iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Kinds that begin as ordinary words do, and have digits always.

@@ -248,7 +248,8 @@ fn is_path(value: &[u8]) -> bool {
 /// A piece of a program: a call, a path of names, a type.
 fn is_code(value: &[u8], written: Written) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
-    let called = value.iter().position(|byte| *byte == b'(').map(|at| is_identifier(&value[..at]));
+    let is_call = |at: usize| is_identifier(&value[..at]) && words::is_code(value);
+    let called = value.iter().position(|byte| *byte == b'(').map(is_call);
     let is_template = has(b"{{") || has(b"${") || has(b"}}") || has(b"$(") || is_pattern(value);
     // Behind a name that ends in a quotation mark the text goes on as code: `"token=" + value + "&"`.
     if written.is_quoted && matches!(value.first(), Some(b'+' | b',' | b')' | b'.' | b';' | b'?' | b']')) {

@@ -2,7 +2,7 @@
 
 use crate::{
     assigned::{judged, quoted_or_bare},
-    found::{AUTHORIZATION, COOKIE, PASSWORD, SECRET, SIGNATURE, Span},
+    found::{AUTHORIZATION, COOKIE, PASSWORD, PRIVATE_KEY, SECRET, SIGNATURE, Span},
     names,
     scan::Line,
     token, value, words,
@@ -204,6 +204,18 @@ pub(crate) fn signature(line: &Line<'_>, end: usize) -> Option<Span> {
     let seen = &line.text[end..end + length(ENOUGH)];
     let is_secret = seen.len() >= 27 && value::is_random(seen) && !value::is_placeholder(seen);
     is_secret.then(|| Span { start: end, end: end + length(usize::MAX), kind: SIGNATURE, sure: false })
+}
+
+/// What a JSON web key has behind `"d":` and the like: a long number in base64.
+pub(crate) fn key_number(line: &Line<'_>, end: usize) -> Option<Span> {
+    let text = &line.text[..line.end];
+    let blanks = text[end..].iter().take(8).take_while(|byte| **byte == b' ').count();
+    let [b'"', rest @ ..] = text.get(end + blanks..)? else { return None };
+    let start = end + blanks + 1;
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let length = rest.iter().take_while(is_part).count();
+    let is_number = length >= 40 && rest.get(length) == Some(&b'"') && value::is_random(&rest[..length]);
+    is_number.then_some(Span { start, end: start + length, kind: PRIVATE_KEY, sure: true })
 }
 
 /// Behind the sign that follows a header's name, quoted or not.

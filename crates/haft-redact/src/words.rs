@@ -71,12 +71,19 @@ struct Tally {
 impl Tally {
     fn of(value: &[u8]) -> Tally {
         let mut tally = Tally::default();
-        let mut last = b' ';
+        let (mut last, mut run) = (b' ', 0);
         for (at, byte) in value.iter().enumerate() {
             match byte {
                 b'0'..=b'9' => {
-                    tally.digits += 1;
-                    tally.numbers += usize::from(!last.is_ascii_digit());
+                    run = if last.is_ascii_digit() { run + 1 } else { 1 };
+                    tally.numbers += usize::from(run == 1);
+                    // A number of up to five digits is a size or a version (`x25519`), and counts as two.
+                    tally.digits += match run {
+                        1 | 2 => 1,
+                        6 => 4,
+                        3..=5 => 0,
+                        _ => 1,
+                    };
                 }
                 byte if byte.is_ascii_alphabetic() => tally.add_letter(last, *byte, value.get(at + 1)),
                 _ => {}
@@ -101,11 +108,17 @@ impl Tally {
         }
     }
 
+    /// Ten times how long a word is on average. Where digits and capitals come together, little else tells names from
+    /// random characters.
+    fn least_length(&self) -> usize {
+        if self.digits > 0 && self.capitals > 0 { 30 } else { 27 }
+    }
+
     fn is_words(&self) -> bool {
         let is_short = self.letters + self.digits <= 3;
         is_short
             || self.singles <= 1 + self.words / 4
-                && self.letters * 10 + if self.capitals == 0 { 10 } else { 0 } >= self.words * 27
+                && self.letters * 10 + if self.capitals == 0 { 10 } else { 0 } >= self.words * self.least_length()
                 && self.usual * 4 >= self.pairs * 3
                 && self.digits * 2 <= self.letters
                 && self.numbers * 6 <= self.letters + 2
@@ -119,7 +132,7 @@ fn is_alone(letter: u8, next: Option<&u8>) -> bool {
 
 /// Whether a name, or what is joined from names by `_`, `-`, `.`, `:`, `/` and `,`, reads as words.
 pub(crate) fn is_words(value: &[u8]) -> bool {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b',');
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b',' | b'=');
     value.iter().all(is_part) && is_made_of_words(value)
 }
 
@@ -203,12 +216,12 @@ mod tests {
         let base36 = b"abcdefghijklmnopqrstuvwxyz0123456789";
         for (alphabet, length, most) in [
             (&small[..], 16, 60),
-            (&both[..], 16, 10),
+            (&both[..], 16, 20),
             (&both[..], 12, 60),
-            (&all[..], 16, 2),
-            (&all[..], 24, 1),
-            (&base36[..], 16, 5),
-            (&base36[..], 24, 2),
+            (&all[..], 16, 5),
+            (&all[..], 24, 5),
+            (&base36[..], 16, 20),
+            (&base36[..], 24, 10),
         ] {
             let words = random(alphabet, length, 1000);
             let count = words.iter().filter(|word| is_words(word)).count();

@@ -9,6 +9,7 @@ use crate::{
     known::Known,
     pem,
     scan::{Keys, Machine},
+    table::Tables,
 };
 
 /// What is known about text that has been given out already.
@@ -26,6 +27,8 @@ pub(crate) struct Carry {
     is_hiding: bool,
     /// What the last lines were, if they may have been of a private key.
     pub(crate) body: Body,
+    /// The table that was begun.
+    tables: Tables,
 }
 
 /// Takes secrets out of blocks.
@@ -43,14 +46,22 @@ pub(crate) const ROUNDS: usize = 4;
 impl Worker<'_> {
     /// A whole text without long lines and private keys; `None` if it can be given out as it is.
     pub(crate) fn whole(&self, text: &[u8], found: &mut Found) -> Option<Vec<u8>> {
-        let mut spans = self.machine.scan(text, self.known, Keys::Leave).spans;
-        Body::default().find(text, 0, &mut spans);
+        let spans = self.all(text, Keys::Leave);
         if spans.is_empty() {
             return None;
         }
         let mut out = Vec::with_capacity(text.len());
         self.write(text, 0, &merged(spans), &mut out, found);
         Some(out)
+    }
+
+    /// All that is hidden in a whole text, unordered.
+    pub(crate) fn all(&self, text: &[u8], keys: Keys) -> Vec<Span> {
+        let scanned = self.machine.scan(text, self.known, keys);
+        let mut spans = scanned.spans;
+        Body::default().find(text, 0, &mut spans);
+        Tables::default().find(text, 0, &scanned.heads, &mut spans);
+        spans
     }
 
     /// Gives out whole lines. What lies before `done` was given out and is there to be looked back at.
@@ -68,7 +79,9 @@ impl Worker<'_> {
         done = key_end.unwrap_or(done);
         let from = key_end.unwrap_or(0);
         let mut scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
-        carry.body.find(text, done.max(from), &mut scanned.spans);
+        let from_here = done.max(from);
+        carry.body.find(text, from_here, &mut scanned.spans);
+        carry.tables.find(text, from_here, &scanned.heads, &mut scanned.spans);
         let (end, spans) = (carry.begin_key(text, scanned.open), merged(scanned.spans));
         let is_key = |span: &&Span| span.kind == PRIVATE_KEY && span.end <= end;
         let from = spans.iter().rev().find(is_key).map_or(from, |last| last.end);
@@ -101,6 +114,7 @@ impl Worker<'_> {
     ) -> usize {
         let done = carry.hidden(text, done);
         carry.body = Body::default();
+        carry.tables.forget();
         if done == text.len() {
             return done;
         }
@@ -147,6 +161,7 @@ impl Worker<'_> {
         carry.key = read.open;
         if read.has_body {
             carry.body = Body::default();
+            carry.tables.forget();
         }
         match (read.open, read.has_body) {
             (Some(_), true) => carry.pending = line_break(text).to_vec(),

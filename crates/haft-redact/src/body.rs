@@ -104,9 +104,10 @@ impl Body {
             kind: PRIVATE_KEY,
             sure: true,
         };
-        let mut last = before;
+        let (mut last, mut rest) = (before, 0);
         for run in runs(line) {
             let length = run.1 - run.0;
+            rest = run.1;
             let is_next = last.is_some_and(|one| one.length == length);
             let state = match last.filter(|_| is_next) {
                 Some(one) if one.state != State::Alone => one.state,
@@ -126,7 +127,11 @@ impl Body {
             last = Some(Run { length, margin: margin(&line[..run.0]), state });
             self.last = last;
         }
-        if self.last.is_some() {
+        if let Some(last) = self.last {
+            if last.state == State::Private && line[rest..].starts_with(b"\\n") {
+                let length = line[rest + 2..].iter().take_while(|byte| is_base64(**byte)).count();
+                spans.extend((length >= LEAST_TAIL).then(|| hide((rest + 2, rest + 2 + length))));
+            }
             return;
         }
         let is_after_key = announced || before.is_some_and(|before| before.state == State::Private);
@@ -155,15 +160,21 @@ fn runs(text: &[u8]) -> impl Iterator<Item = (usize, usize)> + '_ {
                 at += last + 1;
                 continue;
             }
-            let start = at;
-            let length = text[at..].iter().take_while(|byte| is_base64(**byte)).count();
-            at += length;
-            if length <= MOST && is_mixed(&text[start..at]) {
+            let end = at + text[at..].iter().take_while(|byte| is_base64(**byte)).count();
+            let start = behind_escape(text, at);
+            let length = end - start;
+            at = end;
+            if (LEAST..=MOST).contains(&length) && is_mixed(&text[start..at]) {
                 return Some((start, at));
             }
         }
         None
     })
+}
+
+/// Behind a line break that is written out: `\\n`.
+fn behind_escape(text: &[u8], at: usize) -> usize {
+    at + usize::from(at > 0 && text[at - 1] == b'\\' && matches!(text[at], b'n' | b'r'))
 }
 
 fn is_base64(byte: u8) -> bool {

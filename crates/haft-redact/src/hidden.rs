@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use crate::{
     Redactor,
-    body::Body,
     block::{ROUNDS, merged},
     found::write_mark,
     scan::Keys,
@@ -33,10 +32,10 @@ impl Redactor {
         let mut replaced = Replaced { text: text.to_vec(), marks: Vec::new() };
         for round in 0..=ROUNDS {
             let keys = if round == 0 { Keys::Look } else { Keys::Leave };
-            let mut spans = worker.machine.scan(&replaced.text, worker.known, keys).spans;
-            if round == 0 {
-                Body::default().find(&replaced.text, 0, &mut spans);
-            }
+            let spans = match round {
+                0 => worker.all(&replaced.text, keys),
+                _ => worker.machine.scan(&replaced.text, worker.known, keys).spans,
+            };
             let spans = merged(spans);
             if spans.is_empty() {
                 break;

@@ -42,6 +42,8 @@ pub(crate) struct Scanned {
     pub(crate) spans: Vec<Span>,
     /// A private key that goes on behind the text, and where it begins.
     pub(crate) open: Option<(usize, pem::Key)>,
+    /// Where names of secrets stand that may be above a column of a table.
+    pub(crate) heads: Vec<usize>,
 }
 
 /// Who looks closer.
@@ -62,6 +64,8 @@ enum Look {
     Option,
     /// A private number of a JSON web key.
     WebKey,
+    /// User and password for a database of Oracle.
+    Thin,
     Sql,
     Passfile,
     Key,
@@ -71,7 +75,7 @@ enum Look {
 }
 
 /// Key words, in large or small letters.
-const WORDS: [(&str, Look); 16] = [
+const WORDS: [(&str, Look); 21] = [
     ("pass", Look::Name),
     ("pwd", Look::Name),
     ("psw", Look::Name),
@@ -81,17 +85,23 @@ const WORDS: [(&str, Look); 16] = [
     ("auth", Look::Name),
     ("cred", Look::Name),
     ("jwt", Look::Name),
+    ("contrase", Look::Name),
+    ("kennwort", Look::Name),
+    ("wachtwoord", Look::Name),
+    ("senha", Look::Name),
     ("authorization", Look::Authorization),
     ("bearer ", Look::Bearer),
     ("cookie", Look::Cookie),
     ("value", Look::Value),
+    ("default", Look::Value),
     ("masterauth", Look::Name),
     ("signature=", Look::Signature),
     ("identified by ", Look::Sql),
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 35] = [
+const FIXED: [(&str, Look); 36] = [
+    (":thin:", Look::Thin),
     ("\"d\":", Look::WebKey),
     ("\"p\":", Look::WebKey),
     ("\"q\":", Look::WebKey),
@@ -225,7 +235,7 @@ impl Machine {
             }
         });
         dots_seven_apart(text, |dot| scan.look_between_dots(dot));
-        Scanned { spans: scan.spans, open: scan.open }
+        Scanned { spans: scan.spans, open: scan.open, heads: scan.heads }
     }
 }
 
@@ -239,6 +249,7 @@ struct Scan<'a> {
     /// Where the last private key ends.
     key_end: usize,
     open: Option<(usize, pem::Key)>,
+    heads: Vec<usize>,
     runs: Runs,
     programs: Programs,
     /// The next `@`, from where it was last looked for.
@@ -256,6 +267,7 @@ impl<'a> Scan<'a> {
             keys,
             key_end: 0,
             open: None,
+            heads: Vec::new(),
             runs: Runs::default(),
             programs: Programs::default(),
             at_sign: 0,
@@ -288,6 +300,9 @@ impl<'a> Scan<'a> {
             Look::Token(kind) => self.take_token(kind, pattern.begin, start),
             Look::Known(index) => self.take(known[index].at(start)),
             Look::Name => {
+                if assigned::is_head(text, end) {
+                    self.heads.push(start);
+                }
                 let Some(value) = assigned::value_at(text, end) else { return };
                 let (line, covered) = (self.line_at(start), self.covered);
                 self.take(assigned::find(&line, start, value, covered));
@@ -297,9 +312,10 @@ impl<'a> Scan<'a> {
                 self.take(web::address(&line, end));
             }
             Look::Address => {}
-            Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=')) => {
+            Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=' | b' ')) => {
                 let line = self.line_at(start);
-                self.take(assigned::named_before(&line, start, end));
+                let named = assigned::named_before(&line, start, end);
+                self.take(named.or_else(|| web::input(&line, start, end)));
             }
             Look::Value => {}
             Look::Program(row) => self.programs.note(&text[self.key_end..], row, start - self.key_end, start),
@@ -320,6 +336,7 @@ impl<'a> Scan<'a> {
             Look::Authorization => web::authorization(line, end),
             Look::Bearer => web::bearer(line, start, end),
             Look::Signature => web::signature(line, end),
+            Look::Thin => web::thin(line, end),
             Look::WebKey => web::key_number(line, end),
             Look::Encoded => web::encoded_address(line, end),
             Look::Option => terminal::option(line, start, end, &self.programs),

@@ -134,7 +134,7 @@ impl Pieces {
             }
             let block = &self.buffer[self.from..self.done + lines];
             worker.lines(block, behind, &mut self.carry, out, &mut self.found);
-            let kept = if self.carry.has_key() { 0 } else { naming_line(block) };
+            let kept = if self.carry.has_key() { 0 } else { naming_lines(block) };
             self.done += lines;
             self.from = self.done - kept;
         } else if has_long {
@@ -181,11 +181,23 @@ fn last_line(lines: &[u8]) -> usize {
     memchr::memrchr(b'\n', line).map_or(0, |at| at + 1)
 }
 
-/// How long the last line is, if it names what the next one may hold.
-fn naming_line(lines: &[u8]) -> usize {
-    let line = lines.strip_suffix(b"\n").unwrap_or(lines);
-    let line = &line[memchr::memrchr(b'\n', line).map_or(0, |at| at + 1)..];
-    if assigned::names_next(line) { line.len() + 1 } else { 0 }
+/// How much at the end of these lines names what lines below may hold.
+fn naming_lines(lines: &[u8]) -> usize {
+    let (mut end, mut kept) = (lines.len(), 0);
+    let mut is_chain = true;
+    for number in 0..assigned::ABOVE {
+        if end == 0 {
+            break;
+        }
+        let start = last_line(&lines[..end]);
+        let line = lines[start..end].strip_suffix(b"\n").unwrap_or(&lines[start..end]);
+        is_chain &= assigned::is_continued(line);
+        if is_chain || assigned::names_next(line, number == 0) {
+            kept = lines.len() - start;
+        }
+        end = start;
+    }
+    kept
 }
 
 /// How much of a text are whole lines, up to the first that is long.

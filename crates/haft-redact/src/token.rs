@@ -34,7 +34,8 @@ impl Token {
         let Token { kind, start, body, end } = *self;
         let is_made_up = is_name(&text[start..end.min(start + ENOUGH)])
             || value::is_filler(&text[body..end.min(body + ENOUGH)])
-            || needs_digit(KINDS[kind].name) && !text[body..end].iter().any(u8::is_ascii_digit)
+            || needs_digits(KINDS[kind].name)
+                && text[body..end].iter().filter(|byte| byte.is_ascii_digit()).count() < 2
             || is_file_name(&text[start..end], text.get(end))
             || end - body >= 12 && words::is_words(&text[body..end.min(body + ENOUGH)])
             || value::is_example(&text[body..end]);
@@ -105,8 +106,8 @@ fn is_file_name(token: &[u8], next: Option<&u8>) -> bool {
     token.starts_with(b"ico-") && next == Some(&b'.') && token[4..].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Kinds that begin as ordinary words do, and have digits always.
-fn needs_digit(name: &str) -> bool {
+/// Kinds that begin as ordinary words do, and always have several digits.
+fn needs_digits(name: &str) -> bool {
     matches!(name, "slack token" | "vault token" | "resend key")
 }
 

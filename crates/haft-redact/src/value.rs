@@ -48,6 +48,18 @@ pub(crate) fn is_distinctive(value: &str) -> bool {
         && !looks.is_date_or_version()
 }
 
+/// Whether a string that is given to a function is more than a name or a message.
+pub(crate) fn is_odd(value: &[u8], weight: Weight) -> bool {
+    let looks = Looks::of(&value[..value.len().min(ENOUGH)]);
+    let is_password = weight == Weight::Password
+        && looks.digits > 0
+        && looks.letters() > 0
+        && looks.spaces == 0
+        && value.len() >= 6
+        && !is_words(value);
+    is_password || weight != Weight::Perhaps && value.len() >= 10 && looks.digits > 2 && !is_words(value) || looks.is_random()
+}
+
 /// Whether a value looks random: long, and of several kinds of characters that change often.
 pub(crate) fn is_random(value: &[u8]) -> bool {
     Looks::of(&value[..value.len().min(ENOUGH)]).is_random()
@@ -238,8 +250,12 @@ fn is_path(value: &[u8]) -> bool {
         b".rs", b".js", b".ts",
     ];
     let is_drive = matches!(value, [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    // `SOFTWARE\Vendor\Product`, a key of a registry.
+    let parts = || value.split(|byte| *byte == b'\\');
+    let is_registry = parts().count() > 2 && parts().all(|part| part.len() > 2 && words::is_words(part));
     let is_absolute = value.first() == Some(&b'/') && !Looks::of(value).is_random();
     is_drive
+        || is_registry
         || is_absolute
         || BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
         || ENDINGS.iter().any(|ending| value.ends_with(ending))
@@ -248,12 +264,13 @@ fn is_path(value: &[u8]) -> bool {
 /// A piece of a program: a call, a path of names, a type.
 fn is_code(value: &[u8], written: Written) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
-    let is_call = |at: usize| is_identifier(&value[..at]) && words::is_code(value);
-    let called = value.iter().position(|byte| *byte == b'(').map(is_call);
+    let called = value.iter().position(|byte| matches!(byte, b'(' | b'[')).map(|at| is_call(value, at));
     let is_template = has(b"{{") || has(b"${") || has(b"}}") || has(b"$(") || is_pattern(value);
     // Behind a name that ends in a quotation mark the text goes on as code: `"token=" + value + "&"`.
-    if written.is_quoted && matches!(value.first(), Some(b'+' | b',' | b')' | b'.' | b';' | b'?' | b']')) {
-        return words::is_code(value);
+    match value.first() {
+        Some(b',' | b')' | b';') if written.is_quoted => return true,
+        Some(b'+' | b'.' | b'?' | b']') if written.is_quoted => return words::is_code(value),
+        _ => {}
     }
     if is_template || called == Some(true) || written.is_quoted {
         return is_template || called == Some(true) && (!written.is_quoted || has(b")"));
@@ -268,9 +285,21 @@ fn is_code(value: &[u8], written: Written) -> bool {
         || has(b".") && is_words(value) && is_member(value)
 }
 
+/// A name before a bracket, and no name right behind the one that closes it.
+fn is_call(value: &[u8], at: usize) -> bool {
+    let is_name = |part: &[u8]| {
+        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        part[letters..].iter().all(u8::is_ascii_digit)
+    };
+    let goes_on = |pair: &[u8]| matches!(pair[0], b')' | b']') && pair[1].is_ascii_alphanumeric();
+    is_identifier(&value[..at])
+        && value[..at].split(|byte| !byte.is_ascii_alphanumeric()).all(is_name)
+        && !value[at..].windows(2).any(goes_on)
+}
+
 /// A regular expression.
 fn is_pattern(value: &[u8]) -> bool {
-    const PARTS: [&[u8]; 7] = [b"a-z", b"A-Z", b"0-9", b"\\S", b"\\w", b"\\d", b"(?"];
+    const PARTS: [&[u8]; 8] = [b"a-z", b"A-Z", b"0-9", b"\\S", b"\\w", b"\\d", b"(?", b"[^"];
     let is_repeated = value.iter().any(|byte| matches!(byte, b'[' | b'{' | b'*' | b'+'));
     is_repeated && has_any(value, &PARTS)
 }

@@ -69,13 +69,14 @@ fn with_odd_password(rest: &[u8]) -> Option<&[u8]> {
     let digits = rest.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let has_port =
         digits > 0 && matches!(rest.get(colon + 1 + digits), Some(b'/' | b'?' | b'#' | b'@') | None);
-    if colon == 0 || rest[colon] != b':' || has_port {
+    if rest.get(colon) != Some(&b':') || has_port {
         return None;
     }
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'`');
     let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     let user = &word[..memchr::memrchr(b'@', word)?];
-    value::is_random(user.get(colon + 1..)?).then_some(user)
+    let secret = user.get(colon + 1..)?;
+    (value::is_random(secret) || secret.len() >= 8 && !words::is_made_of_words(secret)).then_some(user)
 }
 
 /// `:pw@`, `:PASS@`: what documentation writes.
@@ -204,6 +205,38 @@ pub(crate) fn signature(line: &Line<'_>, end: usize) -> Option<Span> {
     let seen = &line.text[end..end + length(ENOUGH)];
     let is_secret = seen.len() >= 27 && value::is_random(seen) && !value::is_placeholder(seen);
     is_secret.then(|| Span { start: end, end: end + length(usize::MAX), kind: SIGNATURE, sure: false })
+}
+
+/// The value of `<input type="password" value="…">`, in whatever order its attributes stand.
+pub(crate) fn input(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+    let text = &line.text[..line.end];
+    let before = &text[line.start.max(start.saturating_sub(ENOUGH * 2))..start];
+    let tag = memchr::memrchr(b'<', before).map(|at| &before[at..])?;
+    if text.get(end) != Some(&b'=') || !tag.get(..6)?.eq_ignore_ascii_case(b"<input") || tag.contains(&b'>') {
+        return None;
+    }
+    let is_value = |word: &[u8], _| word.len() >= 3 && !value::is_placeholder(word) && !value::is_reference(word);
+    let found = judged(text, end + 1, quoted_or_bare, is_value)?;
+    let behind = &text[found.end..text.len().min(found.end + ENOUGH)];
+    let behind = &behind[..memchr::memchr(b'>', behind).unwrap_or(behind.len())];
+    let says = |attributes: &[u8]| {
+        let lower = attributes.to_ascii_lowercase();
+        [&b"type=\"password"[..], b"type='password", b"type=password"]
+            .iter()
+            .any(|form| memchr::memmem::find(&lower, form).is_some())
+    };
+    (says(tag) || says(behind)).then_some(Span { start: found.start, end: found.end, kind: PASSWORD, sure: false })
+}
+
+/// `jdbc:oracle:thin:user/PASSWORD@host`
+pub(crate) fn thin(line: &Line<'_>, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end.min(end + LONGEST_USER)];
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<');
+    let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+    let (slash, at) = (memchr::memchr(b'/', word)?, memchr::memrchr(b'@', word)?);
+    let secret = word.get(slash + 1..at)?;
+    let is_secret = secret.len() >= 3 && !value::is_placeholder(secret) && !value::is_reference(secret);
+    is_secret.then_some(Span { start: end + slash + 1, end: end + at, kind: PASSWORD, sure: false })
 }
 
 /// What a JSON web key has behind `"d":` and the like: a long number in base64.

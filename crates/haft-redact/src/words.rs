@@ -120,8 +120,9 @@ impl Tally {
             || self.singles <= 1 + self.words / 4
                 && self.letters * 10 + if self.capitals == 0 { 10 } else { 0 } >= self.words * self.least_length()
                 && self.usual * 4 >= self.pairs * 3
+                && (self.digits == 0 || self.usual * 6 >= self.pairs * 5)
                 && self.digits * 2 <= self.letters
-                && self.numbers * 6 <= self.letters + 2
+                && self.numbers * 8 <= self.letters + 6
     }
 }
 

@@ -103,3 +103,117 @@ fn code_is_left() {
         "errors.password = \"Password must be at least 8 characters\"",
     ]);
 }
+
+#[test]
+fn every_sign_assigns() {
+    let value = "83r1xbijteqidvoxg1aps8gx";
+    let redactor = Redactor::builder().build();
+    let mut wrong = Vec::new();
+    for text in [
+        "API_TOKEN ?= \"V\"", "API_TOKEN ::= \"V\"", "API_TOKEN :::= \"V\"", "API_TOKEN += \"V\"",
+        "API_TOKEN ?= V", "API_TOKEN := V", "API_TOKEN=V", "api_token: V", "api_token = V",
+        "var apiToken string = \"V\"", "const apiToken string = `V`", "apiToken := \"V\"",
+        "$apiToken .= \"V\";", "$this->apiToken = 'V';", "api_token ||= \"V\"", "api_token ??= \"V\"",
+        "'api_token' => 'V',", "api_token <- \"V\"", "password = @\"V\";", "password = b\"V\"", "secret = u'V'",
+        "std::string secret(\"V\");", "char secret[25] = \"V\";", "static const char *api_token = \"V\";",
+        "secret := []byte(\"V\")", "let secret = Secret::new(\"V\");", "let token = String::from(\"V\");",
+        "SecretKey secretKey = new SecretKey(\"V\");", "token = SecretStr(\"V\")", "client.setApiToken(\"V\");",
+        ".password(\"V\")", "api_token: &anchor V", "api_token: !!str V", "api_token\u{ff1a}V",
+        "define('AUTH_KEY', 'V');", "api_token\tV", "  \"api_token\" : \"V\"", "{api_token:'V'}", "@api_token = \"V\"",
+        "private static final String API_TOKEN = \"V\";", "val apiToken: String = \"V\"", "set -x API_TOKEN V",
+        "export API_TOKEN='V'", "{&quot;api_token&quot;:&quot;V&quot;}", "&#34;api_token&#34;: &#34;V&#34;",
+        "%257B%2522api_token%2522%253A%2522V%2522%257D", "api_token%3DV", "-Dapi.token=V", "/p:ApiToken=V",
+        "<api_token type=\"string\">V</api_token>", "[api_token]: V", "| api_token | V |", "API token: V", "Secret Access Key: V",
+    ] {
+        let text = text.replace('V', value);
+        let clean = redactor.redact(&text).text.into_owned();
+        if clean.contains(value) || !clean.contains("[redacted: ") || redactor.redact(&clean).text != clean {
+            wrong.push(format!("{text}\n  became {clean}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_value_may_stand_below_its_name_or_far_behind_it() {
+    hides(&[
+        ("password: >-\n  q7Wm-Trombone\nhost: db", "q7Wm-Trombone", "\nhost: db"),
+        ("api_token: |\n    83r1xbijteqidvoxg1aps8gx\n", "83r1xbijteqidvoxg1aps8gx", "api_token: |\n"),
+        ("api_token:\n  83r1xbijteqidvoxg1aps8gx\nx: 1", "83r1xbijteqidvoxg1aps8gx", "x: 1"),
+        ("\"api_token\":\n    \"83r1xbijteqidvoxg1aps8gx\",\n\"x\": 1", "83r1xbijteqidvoxg1aps8gx", "\"x\": 1"),
+        ("<apiToken>\n  83r1xbijteqidvoxg1aps8gx\n</apiToken>", "83r1xbijteqidvoxg1aps8gx", "</apiToken>"),
+        ("api_token = (\n    \"83r1xbijteqidvoxg1aps8gx\"\n)", "83r1xbijteqidvoxg1aps8gx", "\n)"),
+        ("API_TOKEN=\\\n  83r1xbijteqidvoxg1aps8gx", "83r1xbijteqidvoxg1aps8gx", "API_TOKEN="),
+        ("client.setPassword(\n    \"q7Wm-Tr0mbone\")", "q7Wm-Tr0mbone", "setPassword("),
+        (
+            "variable \"db_password\" {\n  type    = string\n  default = \"q7Wm-Trombone\"\n}",
+            "q7Wm-Trombone",
+            "type    = string",
+        ),
+        (
+            "{\n  \"Name\": \"/prod/db_password\",\n  \"Type\": \"SecureString\",\n  \"Value\": \"q7Wm-Trombone\"\n}",
+            "q7Wm-Trombone",
+            "SecureString",
+        ),
+        ("AWS Secret Access Key [None]: q7WmTr0mbone/Zk2+Xv9Ls4Bd8Hf6Jn3Pc5RgYt", "q7WmTr0mbone", "AWS Secret Access Key [None]: "),
+        ("Enter passphrase for key '/home/me/.ssh/id_rsa': q7Wm-Tr0mbone", "q7Wm-Tr0mbone", "id_rsa': "),
+        ("Password for 'https://me@git.example': q7Wm-Tr0mbone", "q7Wm-Tr0mbone", "git.example': "),
+        ("Enter new password (again): q7Wm-Tr0mbone", "q7Wm-Tr0mbone", "(again): "),
+        ("secret_key     q7WmTr0mboneZk2Xv9Ls4Bd8Hf6 env", "q7WmTr0mboneZk2Xv9Ls4Bd8Hf6", " env"),
+        ("<input type=\"password\" name=\"pw\" value=\"q7Wm-Trombone\">", "q7Wm-Trombone", "name=\"pw\""),
+        ("<input value=\"q7Wm-Trombone\" name=\"x\" type=password />", "q7Wm-Trombone", "type=password"),
+        ("jdbc:oracle:thin:scott/q7Wm-Trombone@db:1521/x", "q7Wm-Trombone", "scott/"),
+        ("redis://:q7/Wm-Tr0mbone@cache:6379/0", "q7/Wm-Tr0mbone", "cache:6379/0"),
+        ("curl https://x.example \\\n  -u dev:q7Wm-Trombone \\\n  -d a=b", "q7Wm-Trombone", "-u dev:"),
+        ("curl https://x.example \\\n  --user dev:'q7Wm-Trombone'", "q7Wm-Trombone", "--user dev:'"),
+        ("curl -u 'q7Wm-Trombone!t:' https://x.example", "q7Wm-Trombone", "https://x.example"),
+        ("curl --user kevin:\"q7Wm-Trombone\" https://x.example", "q7Wm-Trombone", "kevin:\""),
+        ("passwort: q7Wm-Trombone", "q7Wm-Trombone", "passwort: "),
+        ("contrase\u{f1}a = q7Wm-Trombone", "q7Wm-Trombone", "contrase"),
+        ("mot_de_passe: 'q7Wm-Trombone'", "q7Wm-Trombone", "mot_de_passe"),
+        ("db_pass_secure := \"83r1xbijteqidvoxg1aps8gx\"", "83r1xbijteqidvoxg1aps8gx", "db_pass_secure"),
+        ("apikey_myservice: 83r1xbijteqidvoxg1aps8gx", "83r1xbijteqidvoxg1aps8gx", "apikey_myservice"),
+        ("root:$6$q7WmTrombone$Zk2Xv9Ls4Bd8Hf6Jn3Pc5RgYtZk2Xv9Ls4Bd8Hf6Jn3Pc5RgYt:19000:0:99999:7:::", "Zk2Xv9Ls4Bd8Hf6", "root:"),
+        ("$2y$10$q7WmTromboneZk2Xv9Ls4Bd8Hf6Jn3Pc5RgYtZk2Xv9Ls4Bd8HfZk", "TromboneZk2Xv9", ""),
+    ]);
+}
+
+#[test]
+fn what_a_table_has_below_a_secrets_name_goes() {
+    hides(&[
+        ("name,password\nbob,q7Wm-Trombone\neve,k2Zx-Lantern9\n", "q7Wm-Trombone", "eve,"),
+        ("name,password\nbob,q7Wm-Trombone\neve,k2Zx-Lantern9\n", "k2Zx-Lantern9", "bob,"),
+        ("\"id\",\"api_token\",\"x\"\n\"1\",\"83r1xbijteqidvoxg1aps8gx\",\"y\"\n", "83r1xbijteqidvoxg1aps8gx", "\"y\""),
+        (
+            "User name,Password,Access key ID,Secret access key,Console login link\nme,q7Wm-Trombone,AKIA2B3C4D5E6F7G2H3I,Zk2/Xv9Ls4Bd8Hf6Jn3Pc5RgYtWq1Em7Uo0Ia+2,https://x.example",
+            "Zk2/Xv9Ls4Bd8Hf6Jn3Pc5RgYtWq1Em7Uo0Ia+2",
+            "https://x.example",
+        ),
+        (
+            " id | name | password      \n----+------+---------------\n  1 | bob  | q7Wm-Trombone\n(1 row)\n",
+            "q7Wm-Trombone",
+            "(1 row)",
+        ),
+        (
+            "+----+----------+\n| id | password |\n+----+----------+\n|  1 | q7Wm-Trombone |\n+----+----------+\n",
+            "q7Wm-Trombone",
+            "|  1 | ",
+        ),
+        ("id\tpassword\n1\tq7Wm-Trombone\n", "q7Wm-Trombone", "1\t"),
+        (
+            "INSERT INTO users (id, name, password) VALUES (1, 'bob', 'q7Wm-Trombone'), (2, 'eve', 'k2Zx-Lantern9');",
+            "k2Zx-Lantern9",
+            "'eve'",
+        ),
+        ("INSERT INTO users (id, password)\nVALUES (1, 'q7Wm-Trombone'),\n  (2, 'k2Zx-Lantern9');", "k2Zx-Lantern9", "(2, "),
+        ("COPY users (id, password) FROM stdin;\n1\tq7Wm-Trombone\n\\.\n", "q7Wm-Trombone", "\\."),
+    ]);
+    leaves(&[
+        "def f(name, password):\n    return name, password\n",
+        "user, password = input, other\nfoo, bar = 1, 2\n",
+        "| option | default |\n|---|---|\n| password | none |\n",
+        "import { user, password } from './x'\nimport { a, b } from './y'\n",
+        "SELECT name, password FROM users\nWHERE a, b\n",
+        "name,token_count\nbob,q7Wm2Xv9Ls4Bd8\n",
+    ]);
+}

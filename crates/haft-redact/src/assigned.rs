@@ -49,7 +49,9 @@ pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) 
     let name = Name { line, start: start - before, end: name_end };
     let joint = match joint {
         // A column of a listing: at least two blanks, and nothing before the name.
-        Joint::Space if name.is_first() && (at - name_end > 1 || line.text[name_end] == b'\t') => Joint::Column,
+        Joint::Space if name.is_first() && (at - name_end > 1 || line.text[name_end] == b'\t') => {
+            Joint::Column
+        }
         joint => joint,
     };
     if at < covered || !name.allows(joint) {
@@ -68,6 +70,11 @@ pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) 
             }
     };
     if let Some(below) = below(line, at, joint) {
+        // `if token:` is followed by code; only in settings a plain word is a password.
+        let is_secret = |value: &[u8], is_quoted| {
+            value::is_secret(value, weight, Written { is_quoted, is_setting: false })
+                && (joint != Joint::Call || value::is_odd(value, weight))
+        };
         let found = judged(&line.text[..below.1], below.0, quoted_or_bare, is_secret)?;
         let rest = line.text[found.end..below.1].iter();
         let is_whole = rest.clone().all(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace());
@@ -97,7 +104,11 @@ fn below(line: &Line<'_>, at: usize, joint: Joint) -> Option<(usize, usize)> {
     let can_be = matches!(joint, Joint::Sign { .. } | Joint::Tag | Joint::Call);
     let length = line.end - line.start;
     let rest = line.text.get(at..line.end).unwrap_or_default().trim_ascii();
-    if !can_be || length >= LONGEST_MARGIN || !opens_next(&line.text[line.start..line.end]) || !is_opening(rest) {
+    if !can_be
+        || length >= LONGEST_MARGIN
+        || !opens_next(&line.text[line.start..line.end])
+        || !is_opening(rest)
+    {
         return None;
     }
     let start = line.end + 1;
@@ -195,10 +206,11 @@ fn joint(text: &[u8], name_end: usize) -> Option<(usize, Joint)> {
         },
         [_, ..] if spaces > 0 => {
             let typed = typed(text, sign).and_then(|at| literal(text, at).or(Some((at, is_loose))));
-            typed.or_else(|| prompted(text, sign).map(|at| (at, Joint::Prompt))).or_else(|| {
-                if at > name_end { attribute(text, at).map(|at| (at, is_loose)) } else { None }
-            }).or(if at > name_end { argument(text, at).map(|at| (at, Joint::Argument)) } else { None })
-            .or((at == name_end).then_some((sign, Joint::Space)))
+            typed
+                .or_else(|| prompted(text, sign).map(|at| (at, Joint::Prompt)))
+                .or_else(|| if at > name_end { attribute(text, at).map(|at| (at, is_loose)) } else { None })
+                .or(if at > name_end { argument(text, at).map(|at| (at, Joint::Argument)) } else { None })
+                .or((at == name_end).then_some((sign, Joint::Space)))
         }
         _ if at > name_end => match attribute(text, at) {
             Some(at) => Some((at, is_loose)),
@@ -224,8 +236,20 @@ fn attributes_end(rest: &[u8]) -> Option<usize> {
 /// How long a sign is that is more than `=` or `:`.
 fn long_sign(rest: &[u8]) -> Option<usize> {
     const SIGNS: [&[u8]; 14] = [
-        b":::=", b"::=", b"||=", b"??=", b"&&=", b"=>", b":=", b"?=", b"+=", b".=", b"<-", b"&colon;",
-        "\u{ff1a}".as_bytes(), "\u{ff1d}".as_bytes(),
+        b":::=",
+        b"::=",
+        b"||=",
+        b"??=",
+        b"&&=",
+        b"=>",
+        b":=",
+        b"?=",
+        b"+=",
+        b".=",
+        b"<-",
+        b"&colon;",
+        "\u{ff1a}".as_bytes(),
+        "\u{ff1d}".as_bytes(),
     ];
     SIGNS.iter().find(|sign| rest.starts_with(sign)).map(|sign| sign.len())
 }
@@ -242,7 +266,8 @@ fn called(text: &[u8], name_end: usize, at: usize) -> Option<usize> {
     let value = at + 1;
     let before = name_length(text[..name_end].iter().rev().take(LONGEST_NAME));
     let name = std::str::from_utf8(&text[name_end - before..name_end]).ok()?;
-    (matches!(text.get(value), None | Some(b'"' | b'\'' | b'`' | b'\n' | b'\r')) && !names::is_lookup(name)).then_some(value)
+    (matches!(text.get(value), None | Some(b'"' | b'\'' | b'`' | b'\n' | b'\r')) && !names::is_lookup(name))
+        .then_some(value)
 }
 
 /// A string that has something before it: `@"…"`, `b'…'`, `[]byte("…")`, `Secret::new("…")`, `&anchor …`, `!!str …`.
@@ -252,7 +277,8 @@ fn literal(text: &[u8], at: usize) -> Option<(usize, Joint)> {
     let rest = text.get(at..)?;
     match rest {
         [b'&' | b'!', next, ..] if next.is_ascii_alphabetic() || *next == b'!' => {
-            let length = 1 + name_length(rest[1..].iter().take(LONGEST_NAME).skip_while(|byte| **byte == b'!'));
+            let length =
+                1 + name_length(rest[1..].iter().take(LONGEST_NAME).skip_while(|byte| **byte == b'!'));
             let length = length + usize::from(*next == b'!');
             let value = at + length + blanks(text, at + length);
             // A tag that is no type refers to something: `!Ref name`, `!vault |`.
@@ -274,7 +300,8 @@ fn literal(text: &[u8], at: usize) -> Option<(usize, Joint)> {
         return Some((at + prefix, Joint::Sign { is_tight: false }));
     }
     let is_part = |byte: &&u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'[' | b']' | b'<' | b'>' | b' ' | b'&' | b'*')
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'.' | b':' | b'[' | b']' | b'<' | b'>' | b' ' | b'&' | b'*')
     };
     let length = rest.iter().take(LONGEST_CALL).take_while(is_part).count();
     let name = std::str::from_utf8(rest.get(..length)?).ok()?;
@@ -282,14 +309,16 @@ fn literal(text: &[u8], at: usize) -> Option<(usize, Joint)> {
         return None;
     }
     let value = at + length + 1;
-    let value = value + usize::from(matches!(text.get(value), Some(b'b' | b'r' | b'u' | b'@')) && is_quote(value + 1));
+    let value = value
+        + usize::from(matches!(text.get(value), Some(b'b' | b'r' | b'u' | b'@')) && is_quote(value + 1));
     let joint = if name == "Some" { Joint::Sign { is_tight: false } } else { Joint::Call };
     is_quote(value).then_some((value, joint))
 }
 
 /// Behind the sign of what is declared with its type behind its name: `apiToken string = "…"`.
 fn typed(text: &[u8], at: usize) -> Option<usize> {
-    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'*' | b'[' | b']');
+    let is_part =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'*' | b'[' | b']');
     let rest = text.get(at..)?;
     let length = rest.iter().take(LONGEST_TYPE).take_while(is_part).count();
     let sign = at + length + blanks(text, at + length);
@@ -380,7 +409,8 @@ fn encoded_joint(text: &[u8], name_end: usize) -> Option<usize> {
     let skip = |at: usize, codes: [&[u8]; 2]| {
         // What was encoded again has `%25` for each percent sign.
         let again = text.get(at..).unwrap_or_default();
-        let again = again.get(1..).unwrap_or_default().chunks(2).take(3).take_while(|two| two == b"25").count() * 2;
+        let again =
+            again.get(1..).unwrap_or_default().chunks(2).take(3).take_while(|two| two == b"25").count() * 2;
         let here = text.get(at + again..at + again + 3).unwrap_or_default();
         let here = [b"%", here.get(1..).unwrap_or_default()].concat();
         let is_code = text.get(at) == Some(&b'%') && codes.iter().any(|code| here.eq_ignore_ascii_case(code));
@@ -426,9 +456,8 @@ fn blanks(text: &[u8], at: usize) -> usize {
 
 fn name_length<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
     // Latin letters with accents are two bytes each.
-    let is_part = |byte: &&u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0xc3 | 0xa1..=0xbf)
-    };
+    let is_part =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0xc3 | 0xa1..=0xbf);
     bytes.take_while(is_part).count()
 }
 
@@ -478,7 +507,9 @@ impl Name<'_> {
         let before = &self.line.text[self.line.start..self.start];
         match joint {
             // `AWS::KMS::Key: …`, `Security::Authorization::Name`: the word is a part of a path.
-            Joint::Sign { .. } => !is_in_arn(before) && !(before.ends_with(b"::") && joint != Joint::Sign { is_tight: true }),
+            Joint::Sign { .. } => {
+                !is_in_arn(before) && !(before.ends_with(b"::") && joint != Joint::Sign { is_tight: true })
+            }
             Joint::Encoded => true,
             Joint::Argument => matches!(before, [.., b'(', b'"' | b'\'']),
             Joint::Call | Joint::Prompt | Joint::Column => true,
@@ -497,7 +528,13 @@ impl Name<'_> {
         match joint {
             Joint::Sign { is_tight } => is_tight && (is_loud || is_dotted),
             Joint::Space => true,
-            Joint::Tag | Joint::Cell | Joint::Encoded | Joint::Argument | Joint::Call | Joint::Prompt | Joint::Column => false,
+            Joint::Tag
+            | Joint::Cell
+            | Joint::Encoded
+            | Joint::Argument
+            | Joint::Call
+            | Joint::Prompt
+            | Joint::Column => false,
         }
     }
 
@@ -529,7 +566,8 @@ fn is_netrc(name: &[u8], before: &[u8]) -> bool {
 
 /// `setx NAME value`, `ENV NAME value`, `npm config set name value`, `requirepass value`.
 fn is_set(name: &[u8], before: &[u8]) -> bool {
-    const COMMANDS: [&[u8]; 7] = [b"set -x ", b"set -gx ", b"set -Ux ", b"config set ", b"configure set ", b"git config ", b"setx "];
+    const COMMANDS: [&[u8]; 7] =
+        [b"set -x ", b"set -gx ", b"set -Ux ", b"config set ", b"configure set ", b"git config ", b"setx "];
     let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
     let is_alone = near.trim_ascii().is_empty();
     COMMANDS.iter().any(|command| memchr::memmem::find(near, command).is_some())
@@ -623,7 +661,7 @@ fn name_above<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
             return Some(name);
         }
         let has_key = || {
-            let marks: [&[u8]; 2] = [b"-- BEGIN ", b"--BEGIN "];
+            let marks: [&[u8]; 4] = [b"-- BEGIN ", b"--BEGIN ", b"KEY--", b"BLOCK--"];
             marks.iter().any(|mark| memchr::memmem::find(above, mark).is_some())
                 || memchr::memmem::find(above, b"[redacted: private key]").is_some()
         };

@@ -10,6 +10,7 @@ use crate::{
     pem,
     scan::{Keys, Machine},
     table::Tables,
+    veiled,
 };
 
 /// What is known about text that has been given out already.
@@ -61,6 +62,7 @@ impl Worker<'_> {
         let mut spans = scanned.spans;
         Body::default().find(text, 0, &mut spans);
         Tables::default().find(text, 0, &scanned.heads, &mut spans);
+        veiled::find(text, 0, self.machine, self.known, &mut spans);
         spans
     }
 
@@ -82,6 +84,7 @@ impl Worker<'_> {
         let from_here = done.max(from);
         carry.body.find(text, from_here, &mut scanned.spans);
         carry.tables.find(text, from_here, &scanned.heads, &mut scanned.spans);
+        veiled::find(text, from_here, self.machine, self.known, &mut scanned.spans);
         let (end, spans) = (carry.begin_key(text, scanned.open), merged(scanned.spans));
         let is_key = |span: &&Span| span.kind == PRIVATE_KEY && span.end <= end;
         let from = spans.iter().rev().find(is_key).map_or(from, |last| last.end);

@@ -58,7 +58,8 @@ impl Body {
                 *self = Body::default();
                 return;
             };
-            let skipped = memchr::memchr_iter(b'\n', &text[at..next]).take(usize::from(MOST_HEADERS) + 1).count();
+            let skipped =
+                memchr::memchr_iter(b'\n', &text[at..next]).take(usize::from(MOST_HEADERS) + 1).count();
             if skipped > 0 {
                 self.last = None;
                 self.is_announced = false;
@@ -197,8 +198,8 @@ fn tail(line: &[u8], before: Option<Run>, is_announced: bool) -> Option<(usize, 
     let end = if line[..end].ends_with(b"\\n") { end - 2 } else { end };
     let start = line[..end].iter().rposition(is_end).map_or(0, |at| at + 1);
     let run = &line[start..end];
-    let stands_there =
-        is_announced && (start == 0 || run.len() >= 40) || before.is_some_and(|before| before.margin == margin(&line[..start]));
+    let stands_there = is_announced && (start == 0 || run.len() >= 40)
+        || before.is_some_and(|before| before.margin == margin(&line[..start]));
     let is_key = run.ends_with(b"=") || run.len() >= 12 || run.iter().any(u8::is_ascii_digit);
     (run.len() >= LEAST_TAIL && stands_there && is_key).then_some((start, end))
 }
@@ -217,9 +218,9 @@ fn words_of(text: &[u8]) -> impl Iterator<Item = (usize, usize)> + '_ {
 fn margin(before: &[u8]) -> u64 {
     let is_kept = |byte: &&u8| !is_base64(**byte) && !byte.is_ascii_whitespace();
     let near = &before[before.len().saturating_sub(64)..];
-    near.iter().filter(is_kept).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    near.iter()
+        .filter(is_kept)
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Where a line says that lines of base64 follow: `-----BEGIN …`, or `Private-Lines: 8` of PuTTY.

@@ -44,6 +44,7 @@ mod terminal; //  what is typed: `-p` options, .netrc, .pgpass, SQL
 mod pem; //       private keys, over many lines
 mod body; //      the inside of private keys, when their beginning is not in sight
 mod table; //     a name above, and its values below
+mod veiled; //    tokens that are written in another way
 mod known; //     values that are known, and how else they are written
 
 pub use found::Found;

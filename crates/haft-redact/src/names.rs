@@ -29,9 +29,40 @@ pub fn is_secret_name(name: &str) -> bool {
 /// Whether a function of this name looks something up: its argument says where, and is no secret itself.
 pub(crate) fn is_lookup(name: &str) -> bool {
     const VERBS: [&str; 34] = [
-        "get", "getenv", "env", "environ", "fetch", "find", "load", "read", "open", "lookup", "query", "param", "input",
-        "prompt", "gettext", "translate", "require", "import", "path", "file", "url", "header", "select", "var", "ref",
-        "config", "resolve", "has", "check", "is", "verify", "error", "regex", "compile",
+        "get",
+        "getenv",
+        "env",
+        "environ",
+        "fetch",
+        "find",
+        "load",
+        "read",
+        "open",
+        "lookup",
+        "query",
+        "param",
+        "input",
+        "prompt",
+        "gettext",
+        "translate",
+        "require",
+        "import",
+        "path",
+        "file",
+        "url",
+        "header",
+        "select",
+        "var",
+        "ref",
+        "config",
+        "resolve",
+        "has",
+        "check",
+        "is",
+        "verify",
+        "error",
+        "regex",
+        "compile",
     ];
     words(name).iter().any(|word| is_any(word, &VERBS))
 }
@@ -77,24 +108,84 @@ pub(crate) fn weigh(name: &str) -> Option<Weight> {
 
 /// What a last word says that is about a secret and is none.
 const ABOUT: [&str; 56] = [
-    "id", "ids", "name", "names", "hash", "digest", "count", "length", "len", "size", "type", "url", "uri", "file", "path",
-    "dir", "index", "prefix", "suffix", "version", "arn", "ref", "refs", "checksum", "fingerprint", "sum", "time", "at",
-    "date", "expiry", "expires", "endpoint", "host", "user", "username", "label", "algorithm", "provider", "manager",
-    "handler", "service", "client", "error", "field", "param", "env", "var", "header", "format", "pattern", "regex",
-    "policy", "rotation", "status", "store", "info",
+    "id",
+    "ids",
+    "name",
+    "names",
+    "hash",
+    "digest",
+    "count",
+    "length",
+    "len",
+    "size",
+    "type",
+    "url",
+    "uri",
+    "file",
+    "path",
+    "dir",
+    "index",
+    "prefix",
+    "suffix",
+    "version",
+    "arn",
+    "ref",
+    "refs",
+    "checksum",
+    "fingerprint",
+    "sum",
+    "time",
+    "at",
+    "date",
+    "expiry",
+    "expires",
+    "endpoint",
+    "host",
+    "user",
+    "username",
+    "label",
+    "algorithm",
+    "provider",
+    "manager",
+    "handler",
+    "service",
+    "client",
+    "error",
+    "field",
+    "param",
+    "env",
+    "var",
+    "header",
+    "format",
+    "pattern",
+    "regex",
+    "policy",
+    "rotation",
+    "status",
+    "store",
+    "info",
 ];
 
 /// Of a name like `apikey_service` or `db_pass_secure`, the part before the last word is already one.
 fn is_compound(last: &str, before: &[&str]) -> bool {
     is_any(last, &["apikey", "password", "passwd", "accesskey", "secretkey"])
-        || is_any(last, &["pass", "key"]) && before.last().is_some_and(|word| is_any(word, &["api", "db", "access", "secret"]))
+        || is_any(last, &["pass", "key"])
+            && before.last().is_some_and(|word| is_any(word, &["api", "db", "access", "secret"]))
 }
 
 /// A password in other languages.
 fn is_foreign(name: &str) -> bool {
     const NAMES: [&str; 10] = [
-        "passwort", "kennwort", "contrase\u{f1}a", "contrasena", "mot_de_passe", "motdepasse", "mot-de-passe", "senha",
-        "wachtwoord", "pass_wort",
+        "passwort",
+        "kennwort",
+        "contrase\u{f1}a",
+        "contrasena",
+        "mot_de_passe",
+        "motdepasse",
+        "mot-de-passe",
+        "senha",
+        "wachtwoord",
+        "pass_wort",
     ];
     ends_with_any(name, &NAMES)
 }

@@ -16,7 +16,7 @@ use crate::{
     known::Known,
     pem,
     terminal::{self, Programs},
-    token, web,
+    token, veiled, web,
 };
 
 /// The line in which something could be, inside its block. Matchers look at nothing else.
@@ -62,6 +62,8 @@ enum Look {
     Signature,
     Program(usize),
     Option,
+    /// How a token may begin in base64.
+    Base64,
     /// A private number of a JSON web key.
     WebKey,
     /// User and password for a database of Oracle.
@@ -200,6 +202,9 @@ impl Machine {
         for (index, kind) in KINDS.iter().enumerate() {
             kind.begins.iter().for_each(|begin| add(begin.as_bytes(), false, Look::Token(index), *begin));
         }
+        veiled::in_base64().iter().for_each(|begin| add(begin, false, Look::Base64, ""));
+        let encoded = veiled::percent_encoded().iter();
+        encoded.for_each(|(index, begin)| add(begin.as_bytes(), false, Look::Token(*index), begin));
         WORDS.iter().for_each(|(word, look)| add(word.as_bytes(), true, *look, ""));
         FIXED.iter().for_each(|(fixed, look)| add(fixed.as_bytes(), false, *look, ""));
         for (row, option) in terminal::OPTIONS.iter().enumerate() {
@@ -231,7 +236,10 @@ impl Machine {
         self.grams.each(text, |start, number| {
             let pattern = &self.patterns[number as usize];
             if start >= scan.key_end && pattern.is_at(text, start) {
-                scan.look(pattern, start, known);
+                match pattern.look {
+                    Look::Base64 => scan.decode(start, self),
+                    _ => scan.look(pattern, start, known),
+                }
             }
         });
         dots_seven_apart(text, |dot| scan.look_between_dots(dot));
@@ -256,6 +264,8 @@ struct Scan<'a> {
     at_sign: usize,
     /// Where the last header with cookies ends.
     cookies_end: usize,
+    /// Where the last run of base64 ends that was decoded.
+    decoded_end: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -272,6 +282,7 @@ impl<'a> Scan<'a> {
             programs: Programs::default(),
             at_sign: 0,
             cookies_end: 0,
+            decoded_end: 0,
         };
         scan.begin_line(0);
         scan
@@ -363,6 +374,15 @@ impl<'a> Scan<'a> {
         if let Some(found) = found.filter(is_new) {
             self.take(found.span(self.line.text));
         }
+    }
+
+    fn decode(&mut self, start: usize, machine: &Machine) {
+        if start < self.decoded_end {
+            return;
+        }
+        let (end, found) = veiled::decoded(self.line.text, start, machine);
+        self.decoded_end = end;
+        self.take(found);
     }
 
     fn take_cookies(&mut self, start: usize, end: usize) {

@@ -75,7 +75,8 @@ impl Table {
         let is_joint = |byte: &&u8| matches!(byte, b',' | b'\t' | b';' | b'|');
         let joint = *line.iter().find(is_joint)?;
         // A list in a program has a name and a comma in each line, and nothing behind it.
-        let is_list = joint != b'|' && line.split(|byte| *byte == joint).any(|cell| cell.trim_ascii().is_empty());
+        let is_list =
+            joint != b'|' && line.split(|byte| *byte == joint).any(|cell| cell.trim_ascii().is_empty());
         let columns = columns(line.split(|byte| *byte == joint))?;
         (columns.len() > 1 && !is_list).then_some(Table { rows: Rows::Lines(joint), columns })
     }
@@ -83,7 +84,8 @@ impl Table {
     /// `INSERT INTO users (name, password) …`, `COPY users (name, password) FROM stdin;`
     fn of_statement(line: &[u8]) -> Option<Table> {
         let words = line.trim_ascii_start();
-        let begins = |word: &[u8]| words.get(..word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word));
+        let begins =
+            |word: &[u8]| words.get(..word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word));
         let rows = match () {
             () if begins(b"COPY ") => Rows::Lines(b'\t'),
             () if begins(b"INSERT ") || begins(b"REPLACE ") => Rows::Tuples,
@@ -98,10 +100,12 @@ impl Table {
     fn row(&self, text: &[u8], start: usize, end: usize, spans: &mut Vec<Span>) -> bool {
         let line = text[start..end].trim_ascii();
         let Rows::Lines(joint) = self.rows else {
-            let begins = line.first() == Some(&b'(') || line.get(..6).is_some_and(|word| word.eq_ignore_ascii_case(b"values"));
+            let begins = line.first() == Some(&b'(')
+                || line.get(..6).is_some_and(|word| word.eq_ignore_ascii_case(b"values"));
             return begins && self.tuples(text, start, end, spans);
         };
-        if !line.is_empty() && line.iter().all(|byte| matches!(byte, b'-' | b'+' | b'|' | b':' | b' ' | b'=')) {
+        if !line.is_empty() && line.iter().all(|byte| matches!(byte, b'-' | b'+' | b'|' | b':' | b' ' | b'='))
+        {
             return true;
         }
         let start = end - text[start..end].trim_ascii_start().len();

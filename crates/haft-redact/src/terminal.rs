@@ -155,7 +155,8 @@ fn third_word(text: &[u8], at: usize) -> Option<usize> {
 fn behind(text: &[u8], at: usize, joint: u8) -> Option<Span> {
     let after = |word: &[u8]| memchr::memchr(joint, word).map(|place| place + 1);
     let is_secret = |word: &[u8], _: bool| {
-        !word.starts_with(b"<") && after(word).is_some_and(|place| word.len() == place || is_password(&word[place..]))
+        !word.starts_with(b"<")
+            && after(word).is_some_and(|place| word.len() == place || is_password(&word[place..]))
     };
     let found = judged(text, at, quoted_or_bare, is_secret)?;
     let start = found.start + after(&text[found.start..found.end])?;

@@ -51,13 +51,18 @@ pub(crate) fn is_distinctive(value: &str) -> bool {
 /// Whether a string that is given to a function is more than a name or a message.
 pub(crate) fn is_odd(value: &[u8], weight: Weight) -> bool {
     let looks = Looks::of(&value[..value.len().min(ENOUGH)]);
+    if looks.letters() == 0 {
+        return false;
+    }
     let is_password = weight == Weight::Password
         && looks.digits > 0
         && looks.letters() > 0
         && looks.spaces == 0
         && value.len() >= 6
         && !is_words(value);
-    is_password || weight != Weight::Perhaps && value.len() >= 10 && looks.digits > 2 && !is_words(value) || looks.is_random()
+    is_password
+        || weight != Weight::Perhaps && value.len() >= 10 && looks.digits > 2 && !is_words(value)
+        || looks.is_random()
 }
 
 /// Whether a value looks random: long, and of several kinds of characters that change often.
@@ -143,7 +148,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
 /// `client=%s`, `{name}-{index}`: something is put in there, and the rest is words.
 fn is_format(value: &[u8]) -> bool {
     let place = |pair: &[u8]| matches!(pair, [b'%', b's' | b'd' | b'v' | b'r' | b'q' | b'x']);
-    let is_formatted = value.windows(2).any(place) || matches!(value, [b'{', ..] | [.., b'{']) ;
+    let is_formatted = value.windows(2).any(place) || matches!(value, [b'{', ..] | [.., b'{']);
     is_formatted && words::is_made_of_words(value)
 }
 
@@ -292,8 +297,12 @@ fn is_call(value: &[u8], at: usize) -> bool {
         part[letters..].iter().all(u8::is_ascii_digit)
     };
     let goes_on = |pair: &[u8]| matches!(pair[0], b')' | b']') && pair[1].is_ascii_alphanumeric();
+    let last = value[..at].rsplit(|byte| matches!(byte, b'.' | b':')).next().unwrap_or_default();
+    let is_method = last.len() < at && last.len() >= 4 && is_words(last);
     is_identifier(&value[..at])
-        && value[..at].split(|byte| !byte.is_ascii_alphanumeric()).all(is_name)
+        && (is_method
+            || words::is_made_of_words(&value[..at])
+            || value[..at].split(|byte| !byte.is_ascii_alphanumeric()).all(is_name))
         && !value[at..].windows(2).any(goes_on)
 }
 
@@ -392,17 +401,31 @@ impl Looks<'_> {
     fn is_hyphenated(&self) -> bool {
         let hyphens = self.value.iter().filter(|byte| **byte == b'-').count();
         let is_part = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'-';
-        let is_prose = |part: &[u8]| matches!(part, b"no" | b"not" | b"required" | b"password" | b"secret" | b"the");
+        let is_prose =
+            |part: &[u8]| matches!(part, b"no" | b"not" | b"required" | b"password" | b"secret" | b"the");
         let has_prose = self.value.split(|byte| *byte == b'-').any(is_prose);
-        !has_prose
-            && hyphens > 1 && self.value.len() >= 16 && self.value.iter().all(is_part)
+        !has_prose && hyphens > 1 && self.value.len() >= 16 && self.value.iter().all(is_part)
     }
 
     /// Several words that are no sentence: one is odd, or they are a setting's and nothing else.
     fn is_passphrase(&self, written: Written) -> bool {
         const PROSE: [&[u8]; 16] = [
-            b"a", b"the", b"is", b"are", b"not", b"your", b"for", b"of", b"to", b"and", b"or", b"no", b"enter",
-            b"please", b"password", b"must",
+            b"a",
+            b"the",
+            b"is",
+            b"are",
+            b"not",
+            b"your",
+            b"for",
+            b"of",
+            b"to",
+            b"and",
+            b"or",
+            b"no",
+            b"enter",
+            b"please",
+            b"password",
+            b"must",
         ];
         let words = || self.value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let is_prose = |word: &[u8]| PROSE.iter().any(|one| word.eq_ignore_ascii_case(one));
@@ -411,9 +434,8 @@ impl Looks<'_> {
         }
         let is_plain = |word: &[u8]| word.iter().all(u8::is_ascii_lowercase);
         let is_setting = written.is_setting && (3..=8).contains(&words().count()) && words().all(is_plain);
-        let is_mixed = |word: &[u8]| {
-            word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic)
-        };
+        let is_mixed =
+            |word: &[u8]| word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic);
         let has_length = self.value.len() / (self.spaces + 1) >= 4;
         is_setting || has_length && words().any(is_mixed) || words().any(is_odd_word)
     }

@@ -119,8 +119,7 @@ fn credentials(text: &[u8], scheme: &[u8], start: usize) -> Option<Span> {
     let secret = &text[start..start + length(ENOUGH)];
     // `realm="x"`, `Credential=…`: fields have names.
     let named = |word: &[u8]| word.ends_with(b"=") && words::is_words(&word[..word.len() - 1]);
-    let is_secret =
-        secret.len() >= 6 && !words::is_words(secret) && !named(secret) && !is_stand_in(secret);
+    let is_secret = secret.len() >= 6 && !words::is_words(secret) && !named(secret) && !is_stand_in(secret);
     is_secret.then(|| Span { start, end: start + length(usize::MAX), kind: AUTHORIZATION, sure: false })
 }
 
@@ -215,7 +214,8 @@ pub(crate) fn input(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
     if text.get(end) != Some(&b'=') || !tag.get(..6)?.eq_ignore_ascii_case(b"<input") || tag.contains(&b'>') {
         return None;
     }
-    let is_value = |word: &[u8], _| word.len() >= 3 && !value::is_placeholder(word) && !value::is_reference(word);
+    let is_value =
+        |word: &[u8], _| word.len() >= 3 && !value::is_placeholder(word) && !value::is_reference(word);
     let found = judged(text, end + 1, quoted_or_bare, is_value)?;
     let behind = &text[found.end..text.len().min(found.end + ENOUGH)];
     let behind = &behind[..memchr::memchr(b'>', behind).unwrap_or(behind.len())];
@@ -225,7 +225,12 @@ pub(crate) fn input(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
             .iter()
             .any(|form| memchr::memmem::find(&lower, form).is_some())
     };
-    (says(tag) || says(behind)).then_some(Span { start: found.start, end: found.end, kind: PASSWORD, sure: false })
+    (says(tag) || says(behind)).then_some(Span {
+        start: found.start,
+        end: found.end,
+        kind: PASSWORD,
+        sure: false,
+    })
 }
 
 /// `jdbc:oracle:thin:user/PASSWORD@host`

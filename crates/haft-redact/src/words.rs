@@ -118,7 +118,8 @@ impl Tally {
         let is_short = self.letters + self.digits <= 3;
         is_short
             || self.singles <= 1 + self.words / 4
-                && self.letters * 10 + if self.capitals == 0 { 10 } else { 0 } >= self.words * self.least_length()
+                && self.letters * 10 + if self.capitals == 0 { 10 } else { 0 }
+                    >= self.words * self.least_length()
                 && self.usual * 4 >= self.pairs * 3
                 && (self.digits == 0 || self.usual * 6 >= self.pairs * 5)
                 && self.digits * 2 <= self.letters
@@ -133,7 +134,9 @@ fn is_alone(letter: u8, next: Option<&u8>) -> bool {
 
 /// Whether a name, or what is joined from names by `_`, `-`, `.`, `:`, `/` and `,`, reads as words.
 pub(crate) fn is_words(value: &[u8]) -> bool {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b',' | b'=');
+    let is_part = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b',' | b'=')
+    };
     value.iter().all(is_part) && is_made_of_words(value)
 }
 
@@ -254,12 +257,27 @@ mod tests {
 
     #[test]
     fn expressions_are_code_and_passwords_are_none() {
-        for code in ["a.b.Member", "null),x.isFieldTouched(", "!0},{name:", "e})}],55004", "+resMatch+", "f(x)?.y", "bytes):"] {
+        for code in [
+            "a.b.Member",
+            "null),x.isFieldTouched(",
+            "!0},{name:",
+            "e})}],55004",
+            "+resMatch+",
+            "f(x)?.y",
+            "bytes):",
+        ] {
             assert!(is_code(code.as_bytes()), "{code}");
         }
-        for other in
-            ["jWNpvEUylTivoY!", "(Abc123xyz", "foo()Bar9", "$ecretP4ss", "correct-horse-battery", "abcdef!", "p@ss", "Zq7.Wm3x.Kp9vBd"]
-        {
+        for other in [
+            "jWNpvEUylTivoY!",
+            "(Abc123xyz",
+            "foo()Bar9",
+            "$ecretP4ss",
+            "correct-horse-battery",
+            "abcdef!",
+            "p@ss",
+            "Zq7.Wm3x.Kp9vBd",
+        ] {
             assert!(!is_code(other.as_bytes()), "{other}");
         }
     }

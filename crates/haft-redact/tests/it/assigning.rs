@@ -110,20 +110,60 @@ fn every_sign_assigns() {
     let redactor = Redactor::builder().build();
     let mut wrong = Vec::new();
     for text in [
-        "API_TOKEN ?= \"V\"", "API_TOKEN ::= \"V\"", "API_TOKEN :::= \"V\"", "API_TOKEN += \"V\"",
-        "API_TOKEN ?= V", "API_TOKEN := V", "API_TOKEN=V", "api_token: V", "api_token = V",
-        "var apiToken string = \"V\"", "const apiToken string = `V`", "apiToken := \"V\"",
-        "$apiToken .= \"V\";", "$this->apiToken = 'V';", "api_token ||= \"V\"", "api_token ??= \"V\"",
-        "'api_token' => 'V',", "api_token <- \"V\"", "password = @\"V\";", "password = b\"V\"", "secret = u'V'",
-        "std::string secret(\"V\");", "char secret[25] = \"V\";", "static const char *api_token = \"V\";",
-        "secret := []byte(\"V\")", "let secret = Secret::new(\"V\");", "let token = String::from(\"V\");",
-        "SecretKey secretKey = new SecretKey(\"V\");", "token = SecretStr(\"V\")", "client.setApiToken(\"V\");",
-        ".password(\"V\")", "api_token: &anchor V", "api_token: !!str V", "api_token\u{ff1a}V",
-        "define('AUTH_KEY', 'V');", "api_token\tV", "  \"api_token\" : \"V\"", "{api_token:'V'}", "@api_token = \"V\"",
-        "private static final String API_TOKEN = \"V\";", "val apiToken: String = \"V\"", "set -x API_TOKEN V",
-        "export API_TOKEN='V'", "{&quot;api_token&quot;:&quot;V&quot;}", "&#34;api_token&#34;: &#34;V&#34;",
-        "%257B%2522api_token%2522%253A%2522V%2522%257D", "api_token%3DV", "-Dapi.token=V", "/p:ApiToken=V",
-        "<api_token type=\"string\">V</api_token>", "[api_token]: V", "| api_token | V |", "API token: V", "Secret Access Key: V",
+        "API_TOKEN ?= \"V\"",
+        "API_TOKEN ::= \"V\"",
+        "API_TOKEN :::= \"V\"",
+        "API_TOKEN += \"V\"",
+        "API_TOKEN ?= V",
+        "API_TOKEN := V",
+        "API_TOKEN=V",
+        "api_token: V",
+        "api_token = V",
+        "var apiToken string = \"V\"",
+        "const apiToken string = `V`",
+        "apiToken := \"V\"",
+        "$apiToken .= \"V\";",
+        "$this->apiToken = 'V';",
+        "api_token ||= \"V\"",
+        "api_token ??= \"V\"",
+        "'api_token' => 'V',",
+        "api_token <- \"V\"",
+        "password = @\"V\";",
+        "password = b\"V\"",
+        "secret = u'V'",
+        "std::string secret(\"V\");",
+        "char secret[25] = \"V\";",
+        "static const char *api_token = \"V\";",
+        "secret := []byte(\"V\")",
+        "let secret = Secret::new(\"V\");",
+        "let token = String::from(\"V\");",
+        "SecretKey secretKey = new SecretKey(\"V\");",
+        "token = SecretStr(\"V\")",
+        "client.setApiToken(\"V\");",
+        ".password(\"V\")",
+        "api_token: &anchor V",
+        "api_token: !!str V",
+        "api_token\u{ff1a}V",
+        "define('AUTH_KEY', 'V');",
+        "api_token\tV",
+        "  \"api_token\" : \"V\"",
+        "{api_token:'V'}",
+        "@api_token = \"V\"",
+        "private static final String API_TOKEN = \"V\";",
+        "val apiToken: String = \"V\"",
+        "set -x API_TOKEN V",
+        "export API_TOKEN='V'",
+        "{&quot;api_token&quot;:&quot;V&quot;}",
+        "&#34;api_token&#34;: &#34;V&#34;",
+        "%257B%2522api_token%2522%253A%2522V%2522%257D",
+        "api_token%3DV",
+        "-Dapi.token=V",
+        "/p:ApiToken=V",
+        "<api_token type=\"string\">V</api_token>",
+        "[api_token]: V",
+        "| api_token | V |",
+        "API token: V",
+        "Secret Access Key: V",
     ] {
         let text = text.replace('V', value);
         let clean = redactor.redact(&text).text.into_owned();
@@ -140,7 +180,11 @@ fn a_value_may_stand_below_its_name_or_far_behind_it() {
         ("password: >-\n  q7Wm-Trombone\nhost: db", "q7Wm-Trombone", "\nhost: db"),
         ("api_token: |\n    83r1xbijteqidvoxg1aps8gx\n", "83r1xbijteqidvoxg1aps8gx", "api_token: |\n"),
         ("api_token:\n  83r1xbijteqidvoxg1aps8gx\nx: 1", "83r1xbijteqidvoxg1aps8gx", "x: 1"),
-        ("\"api_token\":\n    \"83r1xbijteqidvoxg1aps8gx\",\n\"x\": 1", "83r1xbijteqidvoxg1aps8gx", "\"x\": 1"),
+        (
+            "\"api_token\":\n    \"83r1xbijteqidvoxg1aps8gx\",\n\"x\": 1",
+            "83r1xbijteqidvoxg1aps8gx",
+            "\"x\": 1",
+        ),
         ("<apiToken>\n  83r1xbijteqidvoxg1aps8gx\n</apiToken>", "83r1xbijteqidvoxg1aps8gx", "</apiToken>"),
         ("api_token = (\n    \"83r1xbijteqidvoxg1aps8gx\"\n)", "83r1xbijteqidvoxg1aps8gx", "\n)"),
         ("API_TOKEN=\\\n  83r1xbijteqidvoxg1aps8gx", "83r1xbijteqidvoxg1aps8gx", "API_TOKEN="),
@@ -155,7 +199,11 @@ fn a_value_may_stand_below_its_name_or_far_behind_it() {
             "q7Wm-Trombone",
             "SecureString",
         ),
-        ("AWS Secret Access Key [None]: q7WmTr0mbone/Zk2+Xv9Ls4Bd8Hf6Jn3Pc5RgYt", "q7WmTr0mbone", "AWS Secret Access Key [None]: "),
+        (
+            "AWS Secret Access Key [None]: q7WmTr0mbone/Zk2+Xv9Ls4Bd8Hf6Jn3Pc5RgYt",
+            "q7WmTr0mbone",
+            "AWS Secret Access Key [None]: ",
+        ),
         ("Enter passphrase for key '/home/me/.ssh/id_rsa': q7Wm-Tr0mbone", "q7Wm-Tr0mbone", "id_rsa': "),
         ("Password for 'https://me@git.example': q7Wm-Tr0mbone", "q7Wm-Tr0mbone", "git.example': "),
         ("Enter new password (again): q7Wm-Tr0mbone", "q7Wm-Tr0mbone", "(again): "),
@@ -173,7 +221,11 @@ fn a_value_may_stand_below_its_name_or_far_behind_it() {
         ("mot_de_passe: 'q7Wm-Trombone'", "q7Wm-Trombone", "mot_de_passe"),
         ("db_pass_secure := \"83r1xbijteqidvoxg1aps8gx\"", "83r1xbijteqidvoxg1aps8gx", "db_pass_secure"),
         ("apikey_myservice: 83r1xbijteqidvoxg1aps8gx", "83r1xbijteqidvoxg1aps8gx", "apikey_myservice"),
-        ("root:$6$q7WmTrombone$Zk2Xv9Ls4Bd8Hf6Jn3Pc5RgYtZk2Xv9Ls4Bd8Hf6Jn3Pc5RgYt:19000:0:99999:7:::", "Zk2Xv9Ls4Bd8Hf6", "root:"),
+        (
+            "root:$6$q7WmTrombone$Zk2Xv9Ls4Bd8Hf6Jn3Pc5RgYtZk2Xv9Ls4Bd8Hf6Jn3Pc5RgYt:19000:0:99999:7:::",
+            "Zk2Xv9Ls4Bd8Hf6",
+            "root:",
+        ),
         ("$2y$10$q7WmTromboneZk2Xv9Ls4Bd8Hf6Jn3Pc5RgYtZk2Xv9Ls4Bd8HfZk", "TromboneZk2Xv9", ""),
     ]);
 }
@@ -183,7 +235,11 @@ fn what_a_table_has_below_a_secrets_name_goes() {
     hides(&[
         ("name,password\nbob,q7Wm-Trombone\neve,k2Zx-Lantern9\n", "q7Wm-Trombone", "eve,"),
         ("name,password\nbob,q7Wm-Trombone\neve,k2Zx-Lantern9\n", "k2Zx-Lantern9", "bob,"),
-        ("\"id\",\"api_token\",\"x\"\n\"1\",\"83r1xbijteqidvoxg1aps8gx\",\"y\"\n", "83r1xbijteqidvoxg1aps8gx", "\"y\""),
+        (
+            "\"id\",\"api_token\",\"x\"\n\"1\",\"83r1xbijteqidvoxg1aps8gx\",\"y\"\n",
+            "83r1xbijteqidvoxg1aps8gx",
+            "\"y\"",
+        ),
         (
             "User name,Password,Access key ID,Secret access key,Console login link\nme,q7Wm-Trombone,AKIA2B3C4D5E6F7G2H3I,Zk2/Xv9Ls4Bd8Hf6Jn3Pc5RgYtWq1Em7Uo0Ia+2,https://x.example",
             "Zk2/Xv9Ls4Bd8Hf6Jn3Pc5RgYtWq1Em7Uo0Ia+2",
@@ -205,7 +261,11 @@ fn what_a_table_has_below_a_secrets_name_goes() {
             "k2Zx-Lantern9",
             "'eve'",
         ),
-        ("INSERT INTO users (id, password)\nVALUES (1, 'q7Wm-Trombone'),\n  (2, 'k2Zx-Lantern9');", "k2Zx-Lantern9", "(2, "),
+        (
+            "INSERT INTO users (id, password)\nVALUES (1, 'q7Wm-Trombone'),\n  (2, 'k2Zx-Lantern9');",
+            "k2Zx-Lantern9",
+            "(2, ",
+        ),
         ("COPY users (id, password) FROM stdin;\n1\tq7Wm-Trombone\n\\.\n", "q7Wm-Trombone", "\\."),
     ]);
     leaves(&[
@@ -216,4 +276,36 @@ fn what_a_table_has_below_a_secrets_name_goes() {
         "SELECT name, password FROM users\nWHERE a, b\n",
         "name,token_count\nbob,q7Wm2Xv9Ls4Bd8\n",
     ]);
+}
+
+#[test]
+fn a_token_is_found_in_other_writings() {
+    use base64::{
+        Engine,
+        engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+    };
+    let token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let redactor = Redactor::builder().build();
+    let coloured = format!("{}\x1b[31m{}\x1b[0m{}", &token[..10], &token[10..20], &token[20..]);
+    let veiled = format!("{}\u{200b}{}\u{2060}{}", &token[..2], &token[2..25], &token[25..]);
+    let mut wrong = Vec::new();
+    for written in [
+        coloured,
+        veiled,
+        token.replace('_', "%5F"),
+        STANDARD.encode(token),
+        STANDARD.encode(format!("x: {token}\n")),
+        URL_SAFE_NO_PAD.encode(format!("me:{token}")),
+    ] {
+        for text in [format!("log {written} end"), written.clone(), format!("{{\"x\":\"{written}\"}}")] {
+            let clean = redactor.redact(&text).text.into_owned();
+            let piece = &written[written.len() - 8..];
+            if clean.contains(piece) || !clean.contains("[redacted: github token]") {
+                wrong.push(format!("{text:?} became {clean:?}"));
+            }
+            assert_eq!(redactor.redact(&clean).text, clean);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    leaves(&["Z2hwXyBpcyBob3cgdGhleSBiZWdpbg==", "caf\u{e9}\u{200b}s ghp_ x", "\x1b[31mgh\x1b[0mp_ none"]);
 }

@@ -50,14 +50,25 @@ fn each(lines: &[String], write: impl Fn(usize, &str) -> String) -> String {
 fn lines_of_a_key_go_behind_any_margin() {
     for width in [64, 70] {
         let lines = body(width, 420);
-        let key: Vec<String> = [vec!["-----BEGIN PRIVATE KEY-----".to_owned()], lines.clone(), vec![
-            "-----END PRIVATE KEY-----".to_owned(),
-        ]]
+        let key: Vec<String> = [
+            vec!["-----BEGIN PRIVATE KEY-----".to_owned()],
+            lines.clone(),
+            vec!["-----END PRIVATE KEY-----".to_owned()],
+        ]
         .concat();
         let end = "END PRIVATE KEY";
-        check(&each(&key, |n, line| format!("certs/key.pem:{}:{line}", n + 1)), &lines, &["certs/key.pem:3:"]);
-        check(&each(&key, |n, line| format!("certs/key.pem-{}-{line}", n + 1)), &lines, &["certs/key.pem-3-"]);
-        let blame = |n, line: &str| format!("^1f3b2c4 (A U Thor 2026-01-02 03:04:05 +0000 {:>2}) {line}", n + 1);
+        check(
+            &each(&key, |n, line| format!("certs/key.pem:{}:{line}", n + 1)),
+            &lines,
+            &["certs/key.pem:3:"],
+        );
+        check(
+            &each(&key, |n, line| format!("certs/key.pem-{}-{line}", n + 1)),
+            &lines,
+            &["certs/key.pem-3-"],
+        );
+        let blame =
+            |n, line: &str| format!("^1f3b2c4 (A U Thor 2026-01-02 03:04:05 +0000 {:>2}) {line}", n + 1);
         check(&each(&key, blame), &lines, &["A U Thor", " 3) "]);
         check(&each(&key, |n, line| format!("{:>6}\t{line}", n + 1)), &lines, &[]);
         check(&each(&lines, |n, line| format!("{:>6}  {line}", n + 2)), &lines, &["     3  "]);
@@ -79,7 +90,10 @@ fn lines_of_a_key_go_behind_any_margin() {
 
 #[test]
 fn base64_of_a_key_goes_in_one_line_and_in_many() {
-    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n", body(64, 300).join("\n"));
+    let key = format!(
+        "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n",
+        body(64, 300).join("\n")
+    );
     let all = STANDARD.encode(&key);
     check(&format!("    client-key-data: {all}\n"), &[all.clone()], &["client-key-data: "]);
     check(&format!("X: {all}\n"), &[all.clone()], &["X: "]);
@@ -111,7 +125,8 @@ fn a_putty_key_and_a_web_key_go() {
 #[test]
 fn one_line_of_a_key_is_known_by_how_it_begins() {
     let rest = &body(64, 300)[0][..40];
-    for begin in ["MIIEowIBAAKCAQEA", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "b3BlbnNzaC1rZXktdjEA", "MHcCAQEEI"] {
+    for begin in ["MIIEowIBAAKCAQEA", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "b3BlbnNzaC1rZXktdjEA", "MHcCAQEEI"]
+    {
         check(&format!("k.pem:2:{begin}{rest}\n"), &[rest.to_owned()], &["k.pem:2:"]);
     }
 }
@@ -123,9 +138,15 @@ fn certificates_public_keys_and_pictures_stay() {
     let redactor = Redactor::builder().build();
     for text in [
         format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n")),
-        format!("c.pem:1:-----BEGIN CERTIFICATE-----\n{}", each(&lines, |n, line| format!("c.pem:{}:{line}", n + 2))),
+        format!(
+            "c.pem:1:-----BEGIN CERTIFICATE-----\n{}",
+            each(&lines, |n, line| format!("c.pem:{}:{line}", n + 2))
+        ),
         format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", lines.join("\n")),
-        format!("-----BEGIN PGP SIGNATURE-----\n\n{}\n=abcd\n-----END PGP SIGNATURE-----\n", lines.join("\n")),
+        format!(
+            "-----BEGIN PGP SIGNATURE-----\n\n{}\n=abcd\n-----END PGP SIGNATURE-----\n",
+            lines.join("\n")
+        ),
         format!("iVBORw0KGgo{}\n{}\n", &wide[0][11..], wide[1..].join("\n")),
         each(&body(45, 420), |_, line| line.to_owned()),
         format!("one line alone: {}\n", lines[0]),

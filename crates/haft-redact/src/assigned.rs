@@ -508,7 +508,7 @@ impl Name<'_> {
         match joint {
             // `AWS::KMS::Key: …`, `Security::Authorization::Name`: the word is a part of a path.
             Joint::Sign { .. } => {
-                !is_in_arn(before) && !(before.ends_with(b"::") && joint != Joint::Sign { is_tight: true })
+                !(is_in_arn(before) || before.ends_with(b"::") && joint != Joint::Sign { is_tight: true })
             }
             Joint::Encoded => true,
             Joint::Argument => matches!(before, [.., b'(', b'"' | b'\'']),

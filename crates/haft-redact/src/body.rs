@@ -54,17 +54,15 @@ impl Body {
         let mut at = from;
         self.alone = None;
         while at < text.len() {
-            let Some(next) = self.next_line(text, at) else {
-                *self = Body::default();
-                return;
-            };
-            let skipped =
-                memchr::memchr_iter(b'\n', &text[at..next]).take(usize::from(MOST_HEADERS) + 1).count();
+            let next = self.next_line(text, at);
+            let between = &text[at..next.unwrap_or(text.len())];
+            let skipped = memchr::memchr_iter(b'\n', between).take(usize::from(MOST_HEADERS)).count();
             if skipped > 0 {
                 self.last = None;
                 self.is_announced = false;
                 self.public = self.public.saturating_sub(skipped as u8);
             }
+            let Some(next) = next else { return };
             let end = next + memchr::memchr(b'\n', &text[next..]).unwrap_or(text.len() - next);
             self.line(text, next, end, spans);
             at = end + 1;

@@ -214,7 +214,7 @@ fn a_value_may_stand_below_its_name_or_far_behind_it() {
         ("redis://:q7/Wm-Tr0mbone@cache:6379/0", "q7/Wm-Tr0mbone", "cache:6379/0"),
         ("curl https://x.example \\\n  -u dev:q7Wm-Trombone \\\n  -d a=b", "q7Wm-Trombone", "-u dev:"),
         ("curl https://x.example \\\n  --user dev:'q7Wm-Trombone'", "q7Wm-Trombone", "--user dev:'"),
-        ("curl -u 'q7Wm-Trombone!t:' https://x.example", "q7Wm-Trombone", "https://x.example"),
+        ("curl -u 'k2Wm78zQx!t9:' https://x.example", "k2Wm78zQx", "https://x.example"),
         ("curl --user kevin:\"q7Wm-Trombone\" https://x.example", "q7Wm-Trombone", "kevin:\""),
         ("passwort: q7Wm-Trombone", "q7Wm-Trombone", "passwort: "),
         ("contrase\u{f1}a = q7Wm-Trombone", "q7Wm-Trombone", "contrase"),

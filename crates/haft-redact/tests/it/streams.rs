@@ -87,6 +87,18 @@ fn pieces() -> impl Strategy<Value = String> {
         ":*:a:b:",
         "$X",
         "x",
+        "password: >-\n  ",
+        "variable \"db_password\" {\n",
+        "\n  default = \"",
+        "\nname,password\n",
+        "\na,k7TromBo9Zq2Lm\n",
+        "\n\n",
+        "curl h \\\n",
+        "k.pem:2:MIIEk7Trombo9k7Trombo9k7Trombo9k7Trombo9k7Trombo9+/k7Trombo9abcd\n",
+        "k.pem:3:Zq2Lm4Xv8k7Trombo9k7Trombo9k7Trombo9k7Trombo9k7T+/k7Trombo9abc==\n",
+        "k.pem:4:abQ4Tz0=\n",
+        "c:1:-----BEGIN CERTIFICATE-----\n",
+        "\u{200b}",
     ];
     prop::collection::vec(prop::sample::select(fixed.to_vec()), 0..40).prop_map(|pieces| pieces.concat())
 }

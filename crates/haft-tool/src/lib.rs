@@ -66,7 +66,7 @@ pub use effects::{
     StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
-pub use files::{FileChange, Files, Piece, Sight, Stamp};
+pub use files::{FileChange, Files, Hidden, Piece, Sight, Stamp, without_hidden};
 pub use grant::Grant;
 pub use path::{AbsolutePath, PathBase, by_text};
 pub use reply::{Action, Block, Change, Reply, Whole};

@@ -36,7 +36,7 @@ pub use retry::Retry;
 use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
-    result::{Attic, Meta, ToolResult, refused},
+    result::{Attic, FileSecrets, Meta, ToolResult, refused},
     session::{CallHost, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
@@ -187,7 +187,7 @@ pub(crate) async fn refuse(
     ticket: Option<Arc<Ticket>>,
 ) -> Ended {
     let tool = result.tool.clone();
-    finish::hide_secrets(&cx, &tool, &mut result);
+    finish::hide_secrets(&cx, &tool, &FileSecrets::default(), &mut result);
     let mut ended = Ended { result, changes: Vec::new() };
     finish::record(&cx, ticket.as_deref(), finish::NEVER_RAN, &mut ended).await;
     ended

@@ -128,7 +128,11 @@ mod tests {
             "DB_PASSWORD=[redacted: password]",
             "DB_PASSWORD=[redacted: password]",
         );
-        check(&["my-password-12"], "[redacted: password] password", "[redacted: password] [redacted: secret]");
+        check(
+            &["my-password-12"],
+            "[redacted: password] password",
+            "[redacted: password] [redacted: secret]",
+        );
     }
 
     #[test]

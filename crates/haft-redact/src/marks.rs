@@ -26,7 +26,7 @@ pub struct Mark<'a> {
 pub fn marks(text: &str) -> impl Iterator<Item = Mark<'_>> {
     let mark = |(start, _)| {
         let kind = &text[start + MARK.len()..];
-        let kind = kind.split(|character: char| matches!(character, ']' | '\n')).next().unwrap_or_default();
+        let kind = kind.split([']', '\n']).next().unwrap_or_default();
         let end = start + MARK.len() + kind.len() + 1;
         let is_mark = text.as_bytes().get(end - 1) == Some(&b']') && names().any(|name| name == kind);
         is_mark.then(|| Mark { text: &text[start..end], range: start..end })

@@ -45,6 +45,8 @@ mod shown; //        for searches: a path as the model reads it
 #[doc(hidden)]
 pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
 #[cfg(test)]
+mod hidden;
+#[cfg(test)]
 mod desk; //         for tests: a session that may edit
 
 use std::{path::PathBuf, sync::Arc};

@@ -9,6 +9,7 @@ mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
+mod marked; //     does it write what stands for a secret
 mod hooks; //      4, 7 those who are asked before and after
 mod told; //       and what is written down of it
 mod preview; //    and what whoever is asked gets to see

@@ -1,7 +1,8 @@
 //! Parts of values that were hidden elsewhere.
 //!
 //! A form gives a secret away only where all of it stands, with its name before it. What quotes a few characters of a file,
-//! or one line of it, shows neither; but whoever has the whole file knows its secrets, and can look for their parts.
+//! or one line of it, shows neither. The secrets of the whole file are known to the code that reads it, and their parts can be
+//! looked for.
 
 use std::{borrow::Cow, collections::HashSet};
 

@@ -1,8 +1,7 @@
 //! Does a call write what only stands for something?
 //!
-//! In place of a secret, a model is shown a mark. What it writes back is the mark, and the value would be gone: such a call
-//! is refused, whichever tool it is for, before anybody is asked about it. A file that holds such marks itself is text like
-//! any other.
+//! In place of a secret, a model is shown a mark. If it writes the mark back, the value is gone: such a call is refused,
+//! whichever tool it is for, before a person is asked about it. A file that holds such marks itself is text like any other.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -38,15 +37,15 @@ pub(super) async fn check(cx: &CallCx<'_>, prepared: &Prepared<'_>) -> Result<()
 }
 
 /// A mark in a text of a call's input.
-struct Written {
+struct MarkedArgument {
     argument: String,
     mark: String,
     count: usize,
 }
 
-impl Written {
+impl MarkedArgument {
     fn refused(&self) -> Fault {
-        let Written { argument, mark, .. } = self;
+        let MarkedArgument { argument, mark, .. } = self;
         Fault::rejected(format!(
             "`{argument}` holds `{mark}`, which only stands for a value that you are not shown; written, it would replace \
              that value. Nothing was changed.\n\
@@ -57,12 +56,12 @@ impl Written {
 }
 
 /// The marks in all texts of a value, each with how often it stands in one of them.
-fn collect(value: &Value, name: &str, written: &mut Vec<Written>) {
+fn collect(value: &Value, name: &str, written: &mut Vec<MarkedArgument>) {
     match value {
         Value::String(text) => {
             let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
             marks(text).for_each(|mark| *counts.entry(mark.text).or_default() += 1);
-            let one = |(mark, count): (&str, usize)| Written {
+            let one = |(mark, count): (&str, usize)| MarkedArgument {
                 argument: name.to_owned(),
                 mark: mark.to_owned(),
                 count,

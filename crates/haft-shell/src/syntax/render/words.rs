@@ -48,6 +48,7 @@ impl Renderer {
             }
             Part::Quoted(text) => self.escaped(text, place),
             Part::Double(parts) => self.parts(parts, place),
+            Part::Translated(parts) => self.translated(parts),
             Part::Tilde(name) => {
                 self.push("~");
                 self.visible(name);
@@ -179,6 +180,20 @@ impl Renderer {
             }
         }
         self.close_quote(&mut is_open);
+    }
+
+    /// `$"…"`. There are no escapes in it, so that what cannot be seen is shown as a text beside it.
+    fn translated(&mut self, parts: &[Part]) {
+        let is_odd = |part: &Part| matches!(part, Part::Quoted(text) if !odd_characters(text).is_empty());
+        self.push("$\"");
+        if parts.iter().any(is_odd) {
+            self.push("\"");
+            return self.double(parts, false);
+        }
+        for (number, part) in parts.iter().enumerate() {
+            self.in_double(part, parts.get(number + 1));
+        }
+        self.push("\"");
     }
 
     fn in_double(&mut self, part: &Part, next: Option<&Part>) {

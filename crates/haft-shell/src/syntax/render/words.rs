@@ -1,7 +1,7 @@
 //! Words to text.
 
 use super::Renderer;
-use crate::syntax::{odd::is_odd, odd_characters, tree::*};
+use crate::syntax::{odd::is_odd, odd_characters, tree::*, word::ESCAPED_IN_BRACKETS};
 
 /// Where a part stands: that decides what must be escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,7 @@ impl Renderer {
 
     fn part(&mut self, part: &Part, place: Place) {
         match part {
+            Part::Glob(text) if text.len() > 1 && text.starts_with('[') => self.bracket_expression(text),
             Part::Literal(text) | Part::Glob(text) | Part::Range(text) | Part::Odd(_, text) => {
                 self.visible(text)
             }
@@ -69,6 +70,15 @@ impl Renderer {
                 self.push(if *flow == Flow::From { "<" } else { ">" });
                 self.substitution(script);
             }
+        }
+    }
+
+    fn bracket_expression(&mut self, text: &str) {
+        for piece in text.split_inclusive(ESCAPED_IN_BRACKETS) {
+            let (rest, last) = piece.split_at(piece.trim_end_matches(ESCAPED_IN_BRACKETS).len());
+            self.visible(rest);
+            self.push(if last.is_empty() { "" } else { "\\" });
+            self.push(last);
         }
     }
 

@@ -1,6 +1,6 @@
 //! From acts to effects.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use haft_tool::{Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread};
 
@@ -90,8 +90,19 @@ impl Sum {
             self.0 = std::mem::take(&mut self.0).irreversible();
         }
         match places.resolve(path) {
-            Some(paths) => paths.into_iter().for_each(|path| self.place(path, manner)),
+            Some(paths) => paths.into_iter().for_each(|path| self.resolved(path, manner)),
             None => self.0.push_doubt("a path in a directory that is known only when it runs"),
+        }
+    }
+
+    fn resolved(&mut self, path: PathBuf, manner: Manner) {
+        match process_of(&path) {
+            Some(Process::Own) => self.0.push_doubt("a place that depends on the process that opens it"),
+            Some(Process::Other) => {
+                self.0.push_doubt("a place that another process has open");
+                self.place(path, manner);
+            }
+            None => self.place(path, manner),
         }
     }
 
@@ -154,13 +165,62 @@ fn looks_only(argv: &[Arg]) -> bool {
     }
 }
 
-/// Where nothing is kept and nothing is told.
+/// Where nothing is kept and nothing is told. What is open already is opened anew by these names, for reading or writing as
+/// it is wanted: so each is only free for what it is for.
 fn is_no_file(path: &str, access: Access) -> bool {
     match path {
-        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | PIPE => true,
+        "/dev/null" | PIPE => true,
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => access == Access::Read,
-        _ => false,
+        "/dev/tty" => access == Access::Write,
+        _ => match stream(path) {
+            Some(0) => access == Access::Read,
+            Some(1 | 2) => access == Access::Write,
+            _ => false,
+        },
     }
+}
+
+/// The descriptor that a name stands for.
+pub(super) fn stream(path: &str) -> Option<u32> {
+    match path {
+        "/dev/stdin" => Some(0),
+        "/dev/stdout" => Some(1),
+        "/dev/stderr" => Some(2),
+        _ => ["/dev/fd/", "/proc/self/fd/"]
+            .iter()
+            .find_map(|directory| path.strip_prefix(directory)?.parse().ok()),
+    }
+}
+
+/// Whose view of the world a path goes through.
+enum Process {
+    /// That of the process which opens it.
+    Own,
+    Other,
+}
+
+/// Whether a path goes through what a process has open: where that leads is known only to it.
+fn process_of(path: &Path) -> Option<Process> {
+    let mut names: Vec<&str> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(names.pop()),
+            Component::Normal(name) => names.push(name.to_str().unwrap_or_default()),
+            _ => {}
+        }
+        match names.as_slice() {
+            ["dev", "fd" | "stdin" | "stdout" | "stderr"] | ["proc", "self" | "thread-self"] => {
+                return Some(Process::Own);
+            }
+            ["proc", number, "cwd" | "exe" | "fd" | "map_files" | "ns" | "root" | "task"]
+                if number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                return Some(Process::Other);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 fn is_a_connection(path: &str) -> bool {

@@ -6,6 +6,7 @@
 //! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
 
 mod values; //   what variables hold
+mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
 mod walk; //     tree → acts

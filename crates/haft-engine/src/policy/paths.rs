@@ -29,6 +29,8 @@ pub(super) struct PathRules {
     root: Directory,
     /// Whether there is a rule that asks or denies.
     restricts: bool,
+    /// Whether there is a rule that denies.
+    denies: bool,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ struct Globs {
 
 impl PathRules {
     pub(super) fn new(access: Access) -> PathRules {
-        PathRules { access, root: Directory::default(), restricts: false }
+        PathRules { access, root: Directory::default(), restricts: false, denies: false }
     }
 
     /// Adds a rule whose pattern begins at `base`. The globs count after [`finish`](PathRules::finish).
@@ -68,6 +70,7 @@ impl PathRules {
     ) -> Result<(), globset::Error> {
         let careful = verdict != Verdict::Allow;
         self.restricts |= careful;
+        self.denies |= verdict == Verdict::Deny;
         let directory = self.root.at(base, path);
         match path.glob.as_deref() {
             None => directory.here.add(verdict, rule),
@@ -90,6 +93,7 @@ impl PathRules {
     /// Adds a rule for every path there is.
     pub(super) fn add_everywhere(&mut self, verdict: Verdict, rule: RuleId) {
         self.restricts |= verdict != Verdict::Allow;
+        self.denies |= verdict == Verdict::Deny;
         self.root.below.add(verdict, rule);
         if verdict != Verdict::Allow || self.access == Access::Read {
             self.root.here.add(verdict, rule);
@@ -104,6 +108,11 @@ impl PathRules {
     /// Whether any path may be covered by a rule that asks or denies.
     pub(super) fn restricts(&self) -> bool {
         self.restricts
+    }
+
+    /// Whether any path may be covered by a rule that denies.
+    pub(super) fn denies(&self) -> bool {
+        self.denies
     }
 
     /// Adds the places where rules ask or deny.
@@ -295,9 +304,14 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     pub(super) fn of(effect: &'a PathEffect) -> Seen<'a> {
-        let named = bytes(&effect.path);
+        Seen::at(&effect.path, effect.target.as_deref())
+    }
+
+    /// A path and what it really is, if that is known.
+    pub(super) fn at(path: &'a Path, target: Option<&'a Path>) -> Seen<'a> {
+        let named = bytes(path);
         let spelling = tidy(named);
-        let target = match effect.target.as_deref().map(bytes) {
+        let target = match target.map(bytes) {
             Some(target) if target != named => Some(tidy(target)),
             None if goes_up(named) => None,
             _ => Some(spelling.clone()),

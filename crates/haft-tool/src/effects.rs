@@ -102,12 +102,23 @@ impl PathEffect {
 pub struct Mention {
     /// The path, absolute.
     pub path: PathBuf,
-    /// Whether it is written like any word, of letters alone, and so may well be none.
-    pub is_plain_word: bool,
+    /// How it is written.
+    pub spelling: Spelling,
     /// What it really is after links, filled in by the engine. `None` where it could not be looked up.
     pub target: Option<PathBuf>,
     /// Whether the engine found something there.
     pub exists: bool,
+}
+
+/// How a word is written that may name a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// Of letters alone, like any word, so that it may well be no path.
+    PlainWord,
+    /// Like a path.
+    Path,
+    /// As a pattern, for which the shell puts the names that fit.
+    Pattern,
 }
 
 /// What an engine found at one path.
@@ -296,10 +307,10 @@ impl Effects {
     }
 
     /// Adds a path that a word may name. One that was named before is not kept twice.
-    pub fn push_mention(&mut self, path: PathBuf, is_plain_word: bool) {
+    pub fn push_mention(&mut self, path: PathBuf, spelling: Spelling) {
         // Texts name the same few things over and over; what is far back is seldom named again.
         if !self.mentions.iter().rev().take(MOST_COMPARED).any(|mention| mention.path == path) {
-            self.mentions.push(Mention { path, is_plain_word, target: None, exists: false });
+            self.mentions.push(Mention { path, spelling, target: None, exists: false });
         }
     }
 

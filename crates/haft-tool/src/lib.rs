@@ -63,7 +63,7 @@ pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
     Access, Certainty, Class, CommandEffect, Effects, HostEffect, Located, Mention, OTHER_CALLS, PathEffect,
-    Reversal, Spread, StateEffect, overlap,
+    Reversal, Spelling, Spread, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Piece, Sight, Stamp};

@@ -9,7 +9,8 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec, Spread,
+    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, Mention, PathEffect, Refusal, Spec,
+    Spelling, Spread,
 };
 use serde::{Deserialize, Serialize};
 
@@ -292,6 +293,12 @@ impl Policy {
         rules.filter_map(|rules| seen.ways().find_map(|way| rules.speaks_below(way))).min()
     }
 
+    /// A rule that denies reading a name that a pattern fits.
+    fn fits(&self, request: &Request<'_>, mention: &Mention) -> Option<RuleId> {
+        let mut patterns = self.patterns(request);
+        patterns.find_map(|patterns| patterns.paths(Access::Read).fits(bytes(&mention.path)))
+    }
+
     fn is_named_by_a_rule(&self, request: &Request<'_>, seen: &Seen<'_>) -> bool {
         let named = |target: &[u8]| {
             self.patterns(request).any(|patterns| patterns.paths(Access::Write).naming(target).is_some())
@@ -534,8 +541,11 @@ impl Survey {
         let find = |seen: &Seen<'_>| policy.find_path(request, Access::Read, seen).deny;
         let whole = find(&Seen::at(request.workspace, None));
         for (index, mention) in request.effects.mentions().iter().enumerate() {
-            if mention.is_plain_word && !mention.exists {
+            if mention.spelling == Spelling::PlainWord && !mention.exists {
                 continue;
+            }
+            if mention.spelling == Spelling::Pattern && self.below.is_none() {
+                self.below = policy.fits(request, mention).map(|rule| (rule, Part::Mention(index)));
             }
             let denied = find(&Seen::at(&mention.path, mention.target.as_deref()));
             if let Some(rule) = denied.filter(|_| denied != whole) {

@@ -151,6 +151,12 @@ impl PathRules {
         found.or_else(|| directory.speaks())
     }
 
+    /// A rule that denies a name which this path with wildcards fits, as far as the rule is written with plain names.
+    pub(super) fn fits(&self, pattern: &[u8]) -> Option<RuleId> {
+        let names: Vec<&[u8]> = names(pattern).collect();
+        if self.denies { self.root.fits(&names) } else { None }
+    }
+
     /// The allow rule that names this very path without a wildcard.
     pub(super) fn naming(&self, path: &[u8]) -> Option<RuleId> {
         let (mut directory, mut rest) = (&self.root, strip_slash(path));
@@ -172,6 +178,14 @@ impl Directory {
             directory = directory.children.entry(name.into()).or_default();
         }
         directory
+    }
+
+    fn fits(&self, wanted: &[&[u8]]) -> Option<RuleId> {
+        let Some((first, rest)) = wanted.split_first() else { return self.here.deny };
+        let anywhere = self.anywhere.iter().filter(|(name, _)| wanted.iter().any(|glob| may_be(glob, name)));
+        let below = self.children.iter().filter(|(name, _)| may_be(first, name));
+        let below = below.filter_map(|(_, child)| child.here.deny.or_else(|| child.fits(rest)));
+        anywhere.filter_map(|(_, hits)| hits.deny).chain(below).min()
     }
 
     /// A rule that asks or denies about names that may stand anywhere below.
@@ -258,6 +272,19 @@ impl Globs {
             hits.add(verdict, rule);
         }
     }
+}
+
+/// Whether the shell may put this name for a part of a pattern. One of wildcards alone says nothing of a name.
+fn may_be(glob: &[u8], name: &[u8]) -> bool {
+    if glob == name {
+        return true;
+    }
+    let is_hidden = name.starts_with(b".") && !glob.starts_with(b".");
+    if is_hidden || !glob.iter().any(|byte| b"*?[".contains(byte)) || glob.iter().all(|byte| *byte == b'*') {
+        return false;
+    }
+    let glob = std::str::from_utf8(glob).ok().and_then(|glob| Glob::new(glob).ok());
+    glob.is_none_or(|glob| glob.compile_matcher().is_match(Path::new(OsStr::from_bytes(name))))
 }
 
 /// The name in `**/name`, which also covers what is below, and in `**/name/**` where that covers the name itself.

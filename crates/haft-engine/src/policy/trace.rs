@@ -377,6 +377,9 @@ impl Trace {
                 "" => "what it does is not known beforehand, and no rule allows the tool".to_owned(),
                 doubts => format!("it is not understood ({doubts}), and no rule allows the tool"),
             },
+            Cause::Below(rule) if matches!(told.finding.part, Part::Mention(_)) => {
+                format!("{part}, which may be what {} speaks of", self.table.listed(rule))
+            }
             Cause::Below(rule) => {
                 format!(
                     "{part} with everything below it, and {} speaks of some of that",

@@ -51,6 +51,8 @@ pub struct Facts {
     pub hosts: Vec<(Arg, Access)>,
     /// What it runs.
     pub runs: Vec<Run>,
+    /// Whether each of its words is told apart: what is not said to be a path is none.
+    pub told_apart: bool,
     /// Other ways to write the same command: `git push` for `git -C sub push`. Rules that forbid or ask hold for them.
     pub spellings: Vec<Vec<Arg>>,
     /// What is not understood about it; `None` if all is.
@@ -142,6 +144,7 @@ impl Facts {
             touches: Vec::new(),
             hosts: Vec::new(),
             runs: Vec::new(),
+            told_apart: class == Class::ReadOnly,
             spellings: Vec::new(),
             doubt: None,
         }

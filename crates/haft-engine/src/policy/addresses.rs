@@ -7,6 +7,10 @@ use haft_tool::{address_of, host_in_one_form, is_local_name, is_public};
 
 /// Why a host is not to be contacted unless a rule names it; `None` for a public address and for any other name.
 pub(super) fn why(host: &str) -> Option<&'static str> {
+    // A bare number of this size is a port or a count in nearly every command line, and its address leads nowhere.
+    if host.parse::<u16>().is_ok_and(|number| number > 0) {
+        return None;
+    }
     let host = host_in_one_form(host);
     if let Some(address) = address_of(&host) {
         return (!is_public(address)).then_some("an address of a machine or a private network");
@@ -48,7 +52,7 @@ mod tests {
         ] {
             assert!(why(host).is_some(), "{host}");
         }
-        for host in ["93.184.216.34", "[2606:4700::1111]", "docs.rs", "localhost.example.com", "notlocal"] {
+        for host in ["93.184.216.34", "[2606:4700::1111]", "docs.rs", "localhost.example.com", "notlocal", "8080"] {
             assert!(why(host).is_none(), "{host}");
         }
     }

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Fault, Flow, Found, Grant, Refusal, Visitor, Walk, shown};
+use haft_tool::{Access, Fault, Flow, Found, Grant, Refusal, Visitor, Walk, host_in_one_form, shown};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -57,7 +57,8 @@ pub(super) fn grant(
 ) -> Result<Grant, Fault> {
     let sandbox = &session.engine().settings().sandbox;
     let mut hosts = sandbox.hosts.clone();
-    hosts.extend(declared.hosts.iter().cloned());
+    // A process asks for an address in whatever form; it is opened in one.
+    hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };

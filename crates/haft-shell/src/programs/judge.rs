@@ -186,6 +186,8 @@ impl<'a> Judge<'a> {
             Kind::Aside | Kind::Out => self.aside(arg),
             Kind::Rev => self.revision(arg),
             Kind::Url => self.contacted.push(host::of_url(arg)),
+            // `nc host 80`: behind a host stands a port.
+            Kind::Host if !self.contacted.is_empty() && is_port(arg) => {}
             Kind::Host => self.contacted.push(host::of_name(arg)),
             Kind::Away => self.away(arg, last),
             Kind::Run => self.run(&[arg]),
@@ -354,6 +356,10 @@ fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     let alike = later.all(|kind| Some(kind) == first);
     let unclear_last = operands.last.is_some_and(|last| Some(&last) != first) && !walk.means(Meaning::Dest);
     !alike || (unclear_last && placed + 1 == walk.operands.len())
+}
+
+fn is_port(arg: &Arg) -> bool {
+    matches!(arg, Arg::Known(text) if text.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 fn is(arg: &Arg, text: &str) -> bool {

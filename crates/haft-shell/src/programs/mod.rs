@@ -54,6 +54,8 @@ pub struct Facts {
     pub hosts: Vec<(Arg, Access)>,
     /// What it runs.
     pub runs: Vec<Run>,
+    /// Whether each of its words is told apart: what is not said to be a path is none.
+    pub told_apart: bool,
     /// Other ways to write the same command: `git push` for `git -C sub push`. Rules that forbid or ask hold for them.
     pub spellings: Vec<Vec<Arg>>,
     /// Whether it puts a variable into the environment of the programs that run later.
@@ -150,6 +152,7 @@ impl Facts {
             touches: Vec::new(),
             hosts: Vec::new(),
             runs: Vec::new(),
+            told_apart: class == Class::ReadOnly,
             spellings: Vec::new(),
             exports: false,
             doubt: None,

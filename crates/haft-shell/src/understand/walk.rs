@@ -389,6 +389,12 @@ impl<'a> Walk<'a> {
             for access in access {
                 self.touch(target.clone(), *access);
             }
+            // What is added to is there to be read afterwards.
+            if redirect.operator.ends_with(">>")
+                && let Arg::Known(path) = target
+            {
+                self.acts.push(Act::Text { text: path, places: self.here.clone() });
+            }
         }
         input
     }
@@ -403,7 +409,23 @@ impl<'a> Walk<'a> {
         for assignment in assignments {
             self.assignment(assignment, argv.first());
         }
-        if argv.is_empty() { self.stay() } else { self.run(argv, input) }
+        if argv.is_empty() {
+            return self.stay();
+        }
+        let (at, places) = (self.acts.len(), self.here.clone());
+        let after = self.run(argv, input);
+        // What a program is told in its variables it is told like in its words.
+        let ran = self.acts[at..].iter().find(|act| matches!(act, Act::Run { .. }));
+        if matches!(ran, Some(Act::Run { facts, .. }) if !facts.told_apart) {
+            for assignment in assignments {
+                if let AssignedValue::Scalar(word) = &assignment.value
+                    && let Arg::Known(text) = self.meanings().one(word)
+                {
+                    self.acts.push(Act::Text { text, places: places.clone() });
+                }
+            }
+        }
+        after
     }
 
     fn meanings(&self) -> Meanings<'_> {
@@ -515,6 +537,12 @@ impl<'a> Walk<'a> {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
         self.shows_environment |= !programs::ignores_environment(&program) && !is_followed(&program);
+        if let Input::Text(text) = &input
+            && !facts.told_apart
+            && facts.runs.is_empty()
+        {
+            self.acts.push(Act::Text { text: text.clone(), places: self.here.clone() });
+        }
         let at = self.acts.len();
         self.acts.push(Act::Run { argv, facts, places: self.here.clone() });
         self.follow_all(at, &program, &input);

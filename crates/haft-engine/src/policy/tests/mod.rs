@@ -601,6 +601,7 @@ mod classifying;
 mod asking;
 
 mod layers;
+mod named;
 
 mod lint;
 

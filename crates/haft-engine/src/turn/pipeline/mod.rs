@@ -21,7 +21,6 @@ mod finish; //   8 what goes back
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -38,7 +37,7 @@ use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
     result::{Attic, FileSecrets, Meta, ToolResult, refused},
-    session::{CallHost, Session},
+    session::{CallHost, Named, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
@@ -245,8 +244,10 @@ impl<'t> CallCx<'t> {
 }
 
 impl Prepared<'_> {
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.effects.paths().iter().map(|effect| effect.path.clone()).collect()
+    /// What is to be looked up before it is judged.
+    pub(crate) fn named(&self, session: &Session) -> Named {
+        let names = std::iter::once(self.entry.name()).chain(self.entry.tool().spec().other_names().iter().copied());
+        Named::of(&self.effects, session.policy().denies_reading(names))
     }
 
     /// A result for a call that comes no further.

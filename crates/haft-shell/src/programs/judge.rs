@@ -336,7 +336,7 @@ fn pattern_before_files<'a>(entry: &Entry, walk: &Walk<'a>) -> Option<&'a Arg> {
     let operands = &entry.operands;
     let mut later = operands.first.iter().skip(skipped + placed).chain(&operands.many);
     let is_before_files = later.next() == Some(&Kind::Text)
-        && operands.many.is_some()
+        && operands.many == Some(Kind::Read)
         && operands.last.is_none()
         && later.all(|kind| *kind == Kind::Read);
     walk.operands.get(placed).copied().filter(|arg| is_before_files && matches!(arg, Arg::Glob(_)))

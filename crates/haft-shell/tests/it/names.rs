@@ -17,13 +17,71 @@ use crate::kit::*;
 
 /// Names of bash, of programs, and of nobody.
 const NAMES: &[&str] = &[
-    "x", "file_path", "_", "RANDOM", "SRANDOM", "OPTIND", "OPTARG", "OPTERR", "HISTCMD",
-    "SECONDS", "BASHPID", "BASH_ARGV0", "BASH_ENV", "BASH_COMPAT", "BASH_XTRACEFD", "BASH_ALIASES", "BASH_CMDS",
-    "BASH_REMATCH", "BASH_LOADABLES_PATH", "COLUMNS", "LINES", "COPROC", "DIRSTACK", "ENV", "EPOCHSECONDS", "EXECIGNORE",
-    "FIGNORE", "FUNCNAME", "FUNCNEST", "GLOBIGNORE", "GROUPS", "HISTCONTROL", "HISTSIZE", "HOSTNAME", "IFS", "IGNOREEOF",
-    "LANG", "LC_ALL", "LINENO", "MAILPATH", "MAPFILE", "OLDPWD", "PIPESTATUS", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3",
-    "PS4", "PWD", "REPLY", "SHELLOPTS", "SHLVL", "TERM", "TEXTDOMAIN", "TEXTDOMAINDIR", "TIMEFORMAT", "TMOUT", "TZ", "UID",
-    "histchars", "auto_resume", "PAGER", "LD_PRELOAD", "http_proxy",
+    "x",
+    "file_path",
+    "_",
+    "RANDOM",
+    "SRANDOM",
+    "OPTIND",
+    "OPTARG",
+    "OPTERR",
+    "HISTCMD",
+    "SECONDS",
+    "BASHPID",
+    "BASH_ARGV0",
+    "BASH_ENV",
+    "BASH_COMPAT",
+    "BASH_XTRACEFD",
+    "BASH_ALIASES",
+    "BASH_CMDS",
+    "BASH_REMATCH",
+    "BASH_LOADABLES_PATH",
+    "COLUMNS",
+    "LINES",
+    "COPROC",
+    "DIRSTACK",
+    "ENV",
+    "EPOCHSECONDS",
+    "EXECIGNORE",
+    "FIGNORE",
+    "FUNCNAME",
+    "FUNCNEST",
+    "GLOBIGNORE",
+    "GROUPS",
+    "HISTCONTROL",
+    "HISTSIZE",
+    "HOSTNAME",
+    "IFS",
+    "IGNOREEOF",
+    "LANG",
+    "LC_ALL",
+    "LINENO",
+    "MAILPATH",
+    "MAPFILE",
+    "OLDPWD",
+    "PIPESTATUS",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "PWD",
+    "REPLY",
+    "SHELLOPTS",
+    "SHLVL",
+    "TERM",
+    "TEXTDOMAIN",
+    "TEXTDOMAINDIR",
+    "TIMEFORMAT",
+    "TMOUT",
+    "TZ",
+    "UID",
+    "histchars",
+    "auto_resume",
+    "PAGER",
+    "LD_PRELOAD",
+    "http_proxy",
 ];
 
 /// Names that are in the environment already, as such texts.
@@ -283,7 +341,8 @@ fn line(dice: &mut Dice) -> String {
 
 /// Whether it would run without a question.
 fn is_harmless(line: &str, directory: &Path) -> bool {
-    let understood = understand(line, &PathBase { cwd: directory.to_owned(), home: Some("/nowhere/home".into()) });
+    let understood =
+        understand(line, &PathBase { cwd: directory.to_owned(), home: Some("/nowhere/home".into()) });
     understood.effects().doubts().is_empty()
         && understood.acts().iter().all(|act| match act {
             Act::Run { facts, .. } => facts.class == Class::ReadOnly && facts.doubt.is_none(),
@@ -332,7 +391,8 @@ fn what_is_harmless_runs_no_text() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     furnish(directory);
-    let mut dice = Dice::new(std::env::var("HAFT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(18));
+    let mut dice =
+        Dice::new(std::env::var("HAFT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(18));
     let (mut harmless, mut asked, mut fired, mut findings) = (0, 0, 0, Vec::new());
     for _ in 0..cases(3000) {
         let line = line(&mut dice);
@@ -359,8 +419,10 @@ fn every_way_in_which_bash_runs_a_text_is_asked_about() {
     let directory = directory.path();
     furnish(directory);
     let mut missed = Vec::new();
-    for (setter, name) in SETTERS[..48].iter().flat_map(|setter| NAMES.iter().map(move |name| (setter, name))) {
-        let setter = setter.replace("@N", name).replace("@Q", "'a[$(echo>MARK)]'").replace("@T", "a[$(echo>MARK)]");
+    for (setter, name) in SETTERS[..48].iter().flat_map(|setter| NAMES.iter().map(move |name| (setter, name)))
+    {
+        let setter =
+            setter.replace("@N", name).replace("@Q", "'a[$(echo>MARK)]'").replace("@T", "a[$(echo>MARK)]");
         let line = format!("{setter}\n:");
         if is_harmless(&line, directory) && runs_marker(&line, directory) {
             missed.push(line);

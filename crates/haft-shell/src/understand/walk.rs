@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
             // What stands behind `||` may not run, and what is set before it may not have been.
             is_open |= *connector == Connector::Or;
             if is_open {
-                self.values.keep(&certain);
+                self.values.keep(certain);
                 self.straight = false;
             }
             after = match connector {
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
                 }
             };
         }
-        self.values.keep(&certain);
+        self.values.keep(certain);
         self.straight = straight;
         after
     }
@@ -218,9 +218,9 @@ impl<'a> Walk<'a> {
     /// Where it is not certain that it runs: what it sets may not be set.
     fn perhaps<T>(&mut self, work: impl FnOnce(&mut Walk<'a>) -> T) -> T {
         let straight = std::mem::replace(&mut self.straight, false);
-        let counted = self.values.counted();
+        let certain = self.values.certain();
         let result = work(self);
-        self.values.uncount(counted);
+        self.values.uncount(certain);
         self.straight = straight;
         result
     }

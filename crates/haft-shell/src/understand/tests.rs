@@ -91,6 +91,61 @@ fn a_command_runs_where_the_one_before_it_may_have_gone() {
     doubts("for i in 1 2; do cd ..; done", "a loop that changes the directory");
 }
 
+/// Whether a line names `.env` in a program that is not followed.
+#[track_caller]
+fn mentions(line: &str, expected: bool) {
+    let names = effects(line).mentions().iter().any(|mention| mention.path.as_os_str() == "/w/app/.env");
+    assert_eq!(names, expected, "{line}");
+}
+
+#[test]
+fn words_of_a_program_that_is_not_followed_may_name_paths() {
+    for line in [
+        "perl -pe 1 .env",
+        "node --env-file=.env x.js",
+        "curl -w @.env http://x.test",
+        "mysql -e 'source .env'",
+        "docker run -v .env:/in img",
+        "printf 'source .env' | mysql",
+        "mysql <<< 'source .env'",
+        "DOTENV=.env node x.js",
+        "timeout 5 perl -pe 1 .env",
+        "bash -c 'perl -pe 1 .env'",
+        "x=.env; perl -pe 1 $x",
+        "echo x >> .env",
+        "./run .env",
+        "/usr/bin/frob .env",
+    ] {
+        mentions(line, true);
+    }
+}
+
+#[test]
+fn words_of_a_program_that_is_followed_name_what_it_says() {
+    for line in [
+        "grep .env a.txt",
+        "echo .env",
+        "git commit -m 'ignore .env'",
+        "sudo grep .env a.txt",
+        "find . -name .env",
+        "cat <<< .env",
+        "rm .env",
+        "touch .env",
+        "echo x > .env",
+        "echo .env >> .gitignore",
+    ] {
+        mentions(line, false);
+    }
+}
+
+#[test]
+fn a_file_that_the_line_wrote_has_nothing_below_it() {
+    touches(
+        "sort a > b; mv b a",
+        &["write /w/app/b some", "read /w/app/a all", "read /w/app/b guarded", "write /w/app/b some", "write /w/app/a some"],
+    );
+}
+
 #[test]
 fn what_is_filled_in_while_it_runs_is_not_known() {
     doubts("cat \"$F\"", "a path that is known only when it runs");

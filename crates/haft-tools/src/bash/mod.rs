@@ -10,6 +10,8 @@ mod tests;
 mod properties;
 #[cfg(test)]
 mod always;
+#[cfg(test)]
+mod masks;
 
 use std::{path::Path, time::Duration};
 

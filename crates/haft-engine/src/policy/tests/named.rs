@@ -116,6 +116,15 @@ fn a_command_reaches_a_private_network_only_where_a_rule_names_the_host() {
 }
 
 #[test]
+fn the_rule_that_is_offered_names_the_host() {
+    let case = case("Bash", contacts("LOCALHOST."));
+    let rules = policy("").lasting_rules(&case.request()).expect("rules");
+    assert_eq!(rules, ["Bash(curl x)", "WebFetch(domain:localhost)"]);
+    let rules = policy("allow Bash").lasting_rules(&case.request()).expect("rules");
+    assert_eq!(rules, ["WebFetch(domain:localhost)"]);
+}
+
+#[test]
 fn the_trace_says_what_is_known_of_addresses() {
     let stage = |rules: &str, host: &str| {
         let case = case("Bash", contacts(host));

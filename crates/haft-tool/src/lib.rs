@@ -67,7 +67,7 @@ pub use effects::{
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Piece, Sight, Stamp};
-pub use grant::Grant;
+pub use grant::{Grant, ReadScope};
 pub use path::{AbsolutePath, PathBase, by_text};
 pub use reply::{Action, Block, Change, Reply, Whole};
 pub use schema::Schema;

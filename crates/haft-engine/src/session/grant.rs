@@ -6,10 +6,11 @@
 use std::{
     fs,
     io::ErrorKind,
+    iter,
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Fault, Flow, Found, Grant, Refusal, Visitor, Walk, shown};
+use haft_tool::{Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, shown};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -36,6 +37,8 @@ pub(super) struct Declared<'a> {
     pub(super) read_only: bool,
     /// Whether nothing may run beside it.
     pub(super) runs_alone: bool,
+    /// Whether somebody or a rule said yes to what it runs.
+    pub(super) approved: bool,
 }
 
 pub(super) fn grant(
@@ -56,6 +59,8 @@ pub(super) fn grant(
         required: sandbox.required,
         write,
         make,
+        approved: declared.approved,
+        reads: readable(session, declared),
         deny_read,
         deny_patterns: patterns(session, entry),
         hosts,
@@ -80,6 +85,16 @@ fn writable(session: &Session, declared: &Declared<'_>) -> (Vec<PathBuf>, Vec<Pa
         }
     }
     (roots, made)
+}
+
+/// A call that nobody approved reads the workspace, and what it declared.
+fn readable(session: &Session, declared: &Declared<'_>) -> ReadScope {
+    if declared.approved {
+        return ReadScope::Everything;
+    }
+    let workspace = session.workspace().to_path_buf();
+    let named = declared.places.iter().map(|(place, _)| place.clone());
+    ReadScope::Confined(iter::once(workspace).chain(named).collect())
 }
 
 /// The places that may not be read.
@@ -243,6 +258,7 @@ mod tests {
             hosts: &hosts,
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
+            approved: false,
         };
         let entry = pool.find("Bash").unwrap();
         let grant = grant(&session, entry, &declared, &CancellationToken::new());

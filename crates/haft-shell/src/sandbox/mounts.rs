@@ -56,6 +56,8 @@ pub(super) struct Temporary {
     pub(super) upper: &'static CStr,
     pub(super) work: &'static CStr,
     pub(super) options: &'static CStr,
+    /// Directories to be made for the entries.
+    pub(super) above: Vec<CString>,
     /// The entries that are mounted once more, and whether they are directories; at most [`MOST`].
     pub(super) again: Vec<(CString, bool)>,
     /// Whether there are others.
@@ -255,6 +257,7 @@ impl Temporary {
         let make = |(path, is_directory): &(CString, bool)| {
             if *is_directory { sys::make_directory(path, 0o755) } else { sys::make_file(path, 0o444) }
         };
+        self.above.iter().try_for_each(|path| sys::make_directory(path, 0o755))?;
         self.again.iter().try_for_each(make)
     }
 }

@@ -12,20 +12,49 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use haft_tool::{Fault, shown};
+use haft_tool::{Effects, Fault, PathEffect, shown};
+
+use super::links::{Linked, Links};
 
 /// Links on the way to one path, as many as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// What the paths of one call really are, in their order.
-pub(crate) type Located = Result<Vec<PathBuf>, Fault>;
+/// What the paths of one call really are.
+pub(crate) type Located = Result<Places, Fault>;
 
-/// Locates the paths of several calls. Blocks on the file system.
-pub(crate) fn locate_each(calls: Vec<Vec<PathBuf>>) -> Vec<Located> {
-    calls
-        .iter()
-        .map(|paths| paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect())
-        .collect()
+/// The real places of a call's paths.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Of each path, in their order.
+    targets: Vec<PathBuf>,
+    /// What is reached besides through links below them.
+    linked: Linked,
+}
+
+impl Places {
+    /// Writes them into the effects. Where no sandbox keeps links from leading out, those that were not looked at are a doubt.
+    pub(crate) fn fill_in(self, effects: &mut Effects, is_confined: bool) {
+        effects.locate(self.targets);
+        self.linked.paths.into_iter().for_each(|path| effects.push_path(path));
+        if self.linked.is_cut && !is_confined {
+            effects.push_doubt("links among more names than are looked at");
+        }
+    }
+}
+
+/// Locates the paths of several calls of a session in this workspace. Blocks on the file system.
+pub(crate) fn locate_each(calls: Vec<Vec<PathEffect>>, workspace: &Path) -> Vec<Located> {
+    calls.iter().map(|paths| locate_all(paths, workspace)).collect()
+}
+
+fn locate_all(paths: &[PathEffect], workspace: &Path) -> Located {
+    let target = |effect: &PathEffect| locate(&effect.path).map_err(|err| unresolvable(&effect.path, err));
+    let targets = paths.iter().map(target).collect::<Result<Vec<_>, _>>()?;
+    let mut links = Links::new(workspace);
+    for (effect, target) in paths.iter().zip(&targets).filter(|(effect, _)| !effect.below.is_nothing()) {
+        links.look_below(effect, target);
+    }
+    Ok(Places { targets, linked: links.found() })
 }
 
 fn unresolvable(path: &Path, err: io::Error) -> Fault {

@@ -273,7 +273,8 @@ impl<'t> Turn<'t> {
             return None;
         }
         let paths = self.batch.iter().map(|(_, prepared)| prepared.paths()).collect();
-        Some(tokio::task::spawn_blocking(move || locate_each(paths)))
+        let workspace = self.cx.session.workspace();
+        Some(tokio::task::spawn_blocking(move || locate_each(paths, &workspace)))
     }
 
     fn batch_runs_alone(&self) -> bool {
@@ -292,8 +293,8 @@ impl<'t> Turn<'t> {
             let found =
                 located.next().unwrap_or_else(|| Err(Fault::failed("the paths could not be resolved")));
             match found {
-                Ok(targets) => {
-                    prepared.effects.locate(targets);
+                Ok(places) => {
+                    places.fill_in(&mut prepared.effects, self.cx.session.confines_reading());
                     self.push(slot, Box::new(prepared));
                 }
                 Err(fault) => self.refuse(slot, prepared.refused(&fault)),

@@ -570,7 +570,7 @@ fn without_namespaces_landlock_and_the_filter_hold_what_they_can_and_the_level_s
         "echo x > new; cat new; cat $OUT/b.txt; (exec 3<>/dev/udp/127.0.0.1/9) && echo reached; true";
     let output = run(&confinement, &support, script, &scene.path("out"));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\n");
-    let level = Level::of(&support, &Network::Off);
+    let level = Level::of(&support, &Network::Off, false);
     assert!(level.to_string().starts_with("reduced: no namespaces, Landlock"), "{level}");
     let required = Confinement { required: true, ..confinement }.prepare_with(&support).unwrap_err();
     assert!(required.to_string().contains("none for this test"), "{required}");

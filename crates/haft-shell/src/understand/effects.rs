@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use haft_tool::{Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread};
+use haft_tool::{Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread};
 
-use super::{Act, places::Places, words::PIPE};
+use super::{Act, links::follows_links, places::Places, words::PIPE};
 use crate::programs::{Arg, Facts, Touch};
 
 pub(super) fn of(acts: &[Act]) -> Effects {
@@ -14,8 +14,10 @@ pub(super) fn of(acts: &[Act]) -> Effects {
             Act::Run { argv, facts, places } => sum.run(argv, facts, places),
             Act::Touch { path, access, places } => {
                 let spread = if *access == Access::Write { Spread::Some } else { Spread::Guarded };
-                sum.touch(path, places, Manner { access: *access, spread, by: None, loses: false });
+                let manner = Manner { access: *access, spread, by: None, loses: false, follows_links: false };
+                sum.touch(path, places, manner);
             }
+            Act::List { pattern, places } => sum.names(pattern, places, None),
             Act::Suspect(argv) => sum.mean(argv.clone()),
             Act::Move => sum.0 = std::mem::take(&mut sum.0).and_state("cwd", Access::Write),
             Act::Doubt(why) => sum.0.push_doubt(why.clone()),
@@ -33,6 +35,8 @@ struct Manner {
     spread: Spread,
     by: Option<usize>,
     loses: bool,
+    /// Whether links below are followed.
+    follows_links: bool,
 }
 
 impl Sum {
@@ -43,11 +47,16 @@ impl Sum {
         for spelling in &facts.spellings {
             self.mean(words(spelling));
         }
+        let follows_links = follows_links(argv);
         for touch in &facts.touches {
-            self.touch(&touch.path, places, manner(argv, facts, touch, by));
+            self.touch(&touch.path, places, Manner { follows_links, ..manner(argv, facts, touch, by) });
         }
         if facts.touches.is_empty() {
-            argv.iter().for_each(|arg| self.names(arg, places, by));
+            for arg in argv {
+                if let Arg::Glob(pattern) = arg {
+                    self.names(pattern, places, Some(by));
+                }
+            }
         }
         for (host, access) in &facts.hosts {
             match host {
@@ -72,25 +81,25 @@ impl Sum {
             Arg::Known(path) if is_a_connection(path) => {
                 self.0.push_doubt("a connection that the shell opens")
             }
-            Arg::Known(path) => self.known(path, places, manner),
+            Arg::Known(path) => self.known(path, places, manner, None),
             Arg::Glob(pattern) => self.glob(pattern, places, manner),
             Arg::Unknown { .. } => {
                 self.0.push_doubt("a path that is known only when it runs");
                 // It may be empty: what is removed below it is then everything.
                 if manner.loses {
-                    self.place(PathBuf::from("/"), Manner { spread: Spread::All, by: None, ..manner });
+                    self.place(PathBuf::from("/"), Manner { spread: Spread::All, by: None, ..manner }, None);
                 }
             }
         }
     }
 
-    fn known(&mut self, path: &str, places: &Places, manner: Manner) {
+    fn known(&mut self, path: &str, places: &Places, manner: Manner, pattern: Option<&str>) {
         // What is written to a device is not in any file that could be brought back.
         if manner.access == Access::Write && path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
             self.0 = std::mem::take(&mut self.0).irreversible();
         }
         match places.resolve(path) {
-            Some(paths) => paths.into_iter().for_each(|path| self.place(path, manner)),
+            Some(paths) => paths.into_iter().for_each(|path| self.place(path, manner, pattern)),
             None => self.0.push_doubt("a path in a directory that is known only when it runs"),
         }
     }
@@ -109,23 +118,28 @@ impl Sum {
         } else {
             Spread::Some
         };
-        self.known(&directory, places, Manner { spread, ..manner });
+        self.known(&directory, places, Manner { spread, ..manner }, Some(rest));
     }
 
-    /// A word that the shell fills in from the names in another directory, for a program to which they are text: they are
+    /// A word that the shell fills in from the names in other directories, for a program to which they are text: they are
     /// told all the same.
-    fn names(&mut self, arg: &Arg, places: &Places, by: usize) {
-        let Arg::Glob(pattern) = arg else { return };
-        let manner = Manner { access: Access::Read, spread: Spread::Guarded, by: Some(by), loses: false };
-        match listed(pattern) {
-            Some(directory) if directory == "." => {}
-            Some(directory) => self.known(&directory, places, manner),
-            None => self.0.push_doubt("a pattern that goes up again"),
+    fn names(&mut self, pattern: &str, places: &Places, by: Option<usize>) {
+        let manner =
+            Manner { access: Access::Read, spread: Spread::Guarded, by, loses: false, follows_links: false };
+        let Some((directory, rest)) = split(pattern) else {
+            return self.0.push_doubt("a pattern that goes up again");
+        };
+        // The names in the last directories are told, and nothing behind them.
+        let directories = rest.rsplit_once('/').map(|(directories, _)| directories);
+        if directory != "." || directories.is_some() {
+            self.known(&directory, places, manner, directories);
         }
     }
 
-    fn place(&mut self, path: PathBuf, Manner { access, spread, by, .. }: Manner) {
-        self.0.push_path(PathEffect { path, access, target: None, spread, by });
+    fn place(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
+        let Manner { access, spread, by, follows_links, .. } = manner;
+        let below = Below { pattern: pattern.map(str::to_owned), follows_links };
+        self.0.push_path(PathEffect { path, access, target: None, spread, by, below });
     }
 }
 
@@ -137,7 +151,7 @@ fn manner(argv: &[Arg], facts: &Facts, touch: &Touch, by: usize) -> Manner {
         Access::Read if looks_only(argv) => Spread::Guarded,
         Access::Read => Spread::All,
     };
-    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses }
+    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses, follows_links: false }
 }
 
 /// Programs that tell of a directory no more than the names in it.
@@ -165,11 +179,6 @@ fn is_no_file(path: &str, access: Access) -> bool {
 
 fn is_a_connection(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
-}
-
-/// The directory whose names fit a pattern, or some directory above it. `None` if the pattern goes up.
-pub(super) fn listed(pattern: &str) -> Option<String> {
-    split(pattern).map(|(directory, _)| directory)
 }
 
 /// The names of a pattern before the first wildcard, unescaped, and the rest. `None` if the rest goes up.

@@ -8,6 +8,7 @@
 mod values; //   what variables hold
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
+mod links; //    who follows links
 mod walk; //     tree → acts
 mod effects; //  acts → effects
 #[cfg(test)]
@@ -47,6 +48,13 @@ pub enum Act {
         path: Arg,
         /// Read or written.
         access: Access,
+        /// Where.
+        places: Places,
+    },
+    /// The shell looks up the names that fit a pattern, whoever gets them.
+    List {
+        /// The pattern.
+        pattern: String,
         /// Where.
         places: Places,
     },

@@ -10,7 +10,6 @@ use haft_tool::{Access, PathBase};
 
 use super::{
     Act,
-    effects::listed,
     places::Places,
     values::{Set, Values},
     words::Meanings,
@@ -316,11 +315,7 @@ impl<'a> Walk<'a> {
     fn names(&mut self, words: &[Word]) {
         for arg in self.meanings().arguments(words) {
             if let Arg::Glob(pattern) = arg {
-                match listed(&pattern) {
-                    Some(directory) if directory == "." => {}
-                    Some(directory) => self.touch(Arg::Known(directory), Access::Read),
-                    None => self.doubt("a pattern that goes up again"),
-                }
+                self.acts.push(Act::List { pattern, places: self.here.clone() });
             }
         }
     }

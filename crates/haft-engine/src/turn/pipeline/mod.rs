@@ -20,12 +20,11 @@ mod finish; //   8 what goes back
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFacts, Spec, View};
+use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, PathEffect, Reply, SessionFacts, Spec, View};
 
 use begin::Halt;
 pub(crate) use foresee::Prepared;
@@ -245,8 +244,8 @@ impl<'t> CallCx<'t> {
 }
 
 impl Prepared<'_> {
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.effects.paths().iter().map(|effect| effect.path.clone()).collect()
+    pub(crate) fn paths(&self) -> Vec<PathEffect> {
+        self.effects.paths().to_vec()
     }
 
     /// A result for a call that comes no further.

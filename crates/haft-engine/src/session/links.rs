@@ -39,9 +39,17 @@ pub(super) struct Links<'a> {
 }
 
 /// Something below a path: as it is named, and what it is.
+#[derive(Debug, Clone)]
 struct Place {
     named: PathBuf,
     real: PathBuf,
+    is_link: bool,
+}
+
+impl Place {
+    fn new(named: PathBuf, real: PathBuf) -> Place {
+        Place { named, real, is_link: false }
+    }
 }
 
 impl<'a> Links<'a> {
@@ -56,15 +64,17 @@ impl<'a> Links<'a> {
     /// Looks up what an effect opens below its path, which is really `target`.
     pub(super) fn look_below(&mut self, effect: &PathEffect, target: &Path) {
         let Below { pattern, follows_links } = &effect.below;
-        let root = Place { named: effect.path.clone(), real: target.to_owned() };
+        let root = Place::new(effect.path.clone(), target.to_owned());
         let Some(pattern) = pattern else {
-            return self.walk(effect, target, root);
+            return self.walk(effect, target, root, None, true);
         };
-        let (components, is_deep) = components(pattern);
-        for place in self.fitting(root, &components) {
+        if let Some(name) = deep_name(pattern) {
+            self.walk(effect, target, root.clone(), Some(name), false);
+        }
+        for place in self.fitting(root, &components(pattern)) {
             self.note(effect, target, &place);
-            if is_deep || *follows_links {
-                self.walk(effect, target, place);
+            if *follows_links {
+                self.walk(effect, target, place, None, true);
             }
         }
     }
@@ -97,7 +107,7 @@ impl<'a> Links<'a> {
                 // What a link names outside that is not there may be there when the command runs.
                 if !place.real.starts_with(&looked_in) && !place.real.exists() {
                     next.push(match name {
-                        Some(name) => Place { named: place.named.join(&name), real: place.real.join(name) },
+                        Some(name) => Place::new(place.named.join(&name), place.real.join(name)),
                         None => place,
                     });
                     continue;
@@ -106,20 +116,26 @@ impl<'a> Links<'a> {
                     next.extend(entry(&place, Path::new(&name)));
                     continue;
                 }
-                let fits = |name: &[u8]| fits(component.as_bytes(), name);
-                next.extend(
-                    self.entries(&place)
-                        .into_iter()
-                        .filter(|place| place.named.file_name().is_some_and(|name| fits(name.as_bytes()))),
-                );
+                let entries = self.entries(&place).into_iter();
+                next.extend(entries.filter(|entry| has_name(entry, |name| fits(component.as_bytes(), name))));
             }
             places = next;
         }
         places
     }
 
-    /// Everything below a place, through links as well as far as they stay in the workspace.
-    fn walk(&mut self, effect: &PathEffect, root: &Path, place: Place) {
+    /// Everything below a place, or what has a name that fits; through links, if it is to, as far as they stay in the workspace.
+    fn walk(
+        &mut self,
+        effect: &PathEffect,
+        root: &Path,
+        place: Place,
+        name: Option<&str>,
+        through_links: bool,
+    ) {
+        let is_meant = |entry: &Place| {
+            name.is_none_or(|name| has_name(entry, |own| fits_anywhere(name.as_bytes(), own)))
+        };
         let mut waiting = vec![place];
         let mut walked = BTreeSet::new();
         while let Some(place) = waiting.pop() {
@@ -129,8 +145,12 @@ impl<'a> Links<'a> {
                 continue;
             }
             for entry in self.entries(&place) {
-                self.note(effect, root, &entry);
-                waiting.push(entry);
+                if entry.is_link && is_meant(&entry) {
+                    self.note(effect, root, &entry);
+                }
+                if !entry.is_link || through_links {
+                    waiting.push(entry);
+                }
             }
             if self.found.is_cut {
                 return;
@@ -152,7 +172,7 @@ impl<'a> Links<'a> {
                 (directory.named.join(entry.file_name()), directory.real.join(entry.file_name()));
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             let real = if is_link { locate(&path).ok() } else { Some(path) };
-            places.extend(real.map(|real| Place { named, real }));
+            places.extend(real.map(|real| Place { named, real, is_link }));
         }
         places.sort_by(|a, b| a.named.cmp(&b.named));
         places
@@ -163,16 +183,23 @@ impl<'a> Links<'a> {
 fn entry(directory: &Place, name: &Path) -> Option<Place> {
     let path = directory.real.join(name);
     fs::symlink_metadata(&path).ok()?;
-    Some(Place { named: directory.named.join(name), real: locate(&path).ok()? })
+    Some(Place::new(directory.named.join(name), locate(&path).ok()?))
 }
 
-/// The components of a pattern up to `**`, and whether there is one.
-fn components(pattern: &str) -> (Vec<&str>, bool) {
-    let all: Vec<&str> = pattern.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
-    match all.iter().position(|name| name.contains("**")) {
-        Some(deep) => (all[..deep].to_vec(), true),
-        None => (all, false),
-    }
+fn has_name(place: &Place, fits: impl Fn(&[u8]) -> bool) -> bool {
+    place.named.file_name().is_some_and(|name| fits(name.as_bytes()))
+}
+
+fn components(pattern: &str) -> Vec<&str> {
+    pattern.split('/').filter(|name| !name.is_empty() && *name != ".").collect()
+}
+
+/// Which names a pattern with `**` fits at any depth. The shell takes that for `*`, unless it is told otherwise; a search
+/// means it so.
+fn deep_name(pattern: &str) -> Option<&str> {
+    let names = components(pattern);
+    let is_deep = names.iter().any(|name| name.contains("**"));
+    is_deep.then(|| names.last().copied().unwrap_or("**"))
 }
 
 /// The name that a component is, if it is no pattern.
@@ -199,14 +226,16 @@ enum Token {
 
 /// Whether a name fits a component. A leading dot must be named.
 fn fits(component: &[u8], name: &[u8]) -> bool {
-    let tokens = tokens(component);
-    if name.first() == Some(&b'.') && !matches!(tokens.first(), Some(Token::Byte(b'.'))) {
-        return false;
-    }
+    let names_the_dot = matches!(tokens(component).first(), Some(Token::Byte(b'.')));
+    (names_the_dot || name.first() != Some(&b'.')) && fits_anywhere(component, name)
+}
+
+/// The same, and a leading dot is like any other.
+fn fits_anywhere(component: &[u8], name: &[u8]) -> bool {
     // Which positions in the name may have been come to.
     let mut at = vec![false; name.len() + 1];
     at[0] = true;
-    for token in tokens {
+    for token in tokens(component) {
         let mut next = vec![false; name.len() + 1];
         match token {
             Token::Any => {
@@ -347,8 +376,17 @@ mod tests {
     fn who_follows_links_reaches_what_all_of_them_name() {
         let all = ["ws/.hidden -> out/key", "ws/dir -> out", "ws/sub/inside/dangling -> out/none"];
         check("", None, true, &all);
-        check("", Some("**"), false, &all);
         check("sub", None, true, &["ws/sub/inside -> ws/other", "ws/sub/inside/dangling -> out/none"]);
+    }
+
+    #[test]
+    fn a_search_finds_links_at_any_depth_and_does_not_go_through_them() {
+        let all = ["ws/.hidden -> out/key", "ws/dir -> out", "ws/other/dangling -> out/none"];
+        check("", Some("**"), false, &all);
+        check("", Some("**/*.md"), false, &["ws/notes.md -> out/key"]);
+        check("", Some("**/d*g"), false, &["ws/other/dangling -> out/none"]);
+        check("", Some("**/*.txt"), false, &[]);
+        check("", Some("**/k*"), false, &["ws/dir/key -> out/key"]);
     }
 
     #[test]
@@ -379,7 +417,7 @@ mod tests {
         let mut links = Links { names: NAMES_LIMIT - 1, ..Links::new(&root) };
         fs::write(root.join("a"), "").unwrap();
         fs::write(root.join("b"), "").unwrap();
-        links.entries(&Place { named: root.clone(), real: root.clone() });
+        links.entries(&Place::new(root.clone(), root.clone()));
         assert!(links.found().is_cut);
     }
 }

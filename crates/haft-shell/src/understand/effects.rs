@@ -52,6 +52,20 @@ impl Sum {
             self.touch(&touch.path, places, Manner { follows_links, ..manner(argv, facts, touch, by) });
         }
         if facts.touches.is_empty() {
+            if follows_links {
+                let here = Arg::Known(".".to_owned());
+                self.touch(
+                    &here,
+                    places,
+                    Manner {
+                        access: Access::Read,
+                        spread: Spread::Guarded,
+                        by: Some(by),
+                        loses: false,
+                        follows_links,
+                    },
+                );
+            }
             for arg in argv {
                 if let Arg::Glob(pattern) = arg {
                     self.names(pattern, places, Some(by));

@@ -116,6 +116,10 @@ const RUNTIME_VARIABLES: [&str; 11] = [
 
 /// What a process needs that works in a directory, the workspace as a rule, and has this home. All of it is without links.
 pub(super) fn needed(directory: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    // Programs ask the variable, also where nobody says whose home it is.
+    let from_variable = || env::var_os("HOME").and_then(|home| real(Path::new(&home)));
+    let home = home.map(Path::to_owned).or_else(from_variable);
+    let home = home.as_deref();
     let mut places = system().to_vec();
     places.extend(programs());
     places.extend(RUNTIME_VARIABLES.iter().filter_map(|name| real(Path::new(&env::var_os(name)?))));

@@ -186,6 +186,8 @@ fn looks_only(argv: &[Arg]) -> bool {
 fn is_no_file(path: &str, access: Access) -> bool {
     match path {
         "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | PIPE => true,
+        // The terminal is the command's own, and so are its first descriptors.
+        "/dev/tty" | "/dev/fd/0" | "/dev/fd/1" | "/dev/fd/2" => true,
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => access == Access::Read,
         _ => false,
     }

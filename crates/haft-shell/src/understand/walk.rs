@@ -10,7 +10,7 @@ use haft_tool::{Access, Class, PathBase};
 
 use super::{
     Act,
-    effects::{listed, stream},
+    effects::stream,
     numbers::{self, Calculation},
     places::Places,
     values::{Set, Values},
@@ -338,11 +338,7 @@ impl<'a> Walk<'a> {
     fn names(&mut self, words: &[Word]) {
         for arg in self.meanings().arguments(words) {
             if let Arg::Glob(pattern) = arg {
-                match listed(&pattern) {
-                    Some(directory) if directory == "." => {}
-                    Some(directory) => self.touch(Arg::Known(directory), Access::Read),
-                    None => self.doubt("a pattern that goes up again"),
-                }
+                self.acts.push(Act::List { pattern, places: self.here.clone() });
             }
         }
     }

@@ -19,6 +19,7 @@ use haft_tool::{Access, Class};
 #[cfg(test)]
 mod tests;
 
+pub(crate) use special::is_built_in;
 pub use variables::{is_plain_variable, is_power_variable};
 
 /// An argument as far as it is known before it runs.
@@ -53,6 +54,8 @@ pub struct Facts {
     pub runs: Vec<Run>,
     /// Other ways to write the same command: `git push` for `git -C sub push`. Rules that forbid or ask hold for them.
     pub spellings: Vec<Vec<Arg>>,
+    /// Where it goes before it does anything, if it is told to (`git -C`).
+    pub directory: Option<Arg>,
     /// What is not understood about it; `None` if all is.
     pub doubt: Option<String>,
 }
@@ -135,6 +138,12 @@ fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
 const MOST_LOADED: usize = 24;
 
 impl Facts {
+    /// The program is not the one that its name says: only a rule for it may allow it.
+    pub(crate) fn distrust(&mut self) {
+        self.raise(Class::Write);
+        self.transparent = false;
+    }
+
     fn of(class: Class) -> Self {
         Facts {
             class,
@@ -143,6 +152,7 @@ impl Facts {
             hosts: Vec::new(),
             runs: Vec::new(),
             spellings: Vec::new(),
+            directory: None,
             doubt: None,
         }
     }

@@ -155,7 +155,7 @@ fn looks_only(argv: &[Arg]) -> bool {
 }
 
 /// Where nothing is kept and nothing is told.
-fn is_no_file(path: &str, access: Access) -> bool {
+pub(super) fn is_no_file(path: &str, access: Access) -> bool {
     match path {
         "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | PIPE => true,
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => access == Access::Read,

@@ -2,8 +2,10 @@
 //!
 //! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
-//! else, come the effects. Nothing here looks at the world: what a variable holds or which names fit a pattern is known
-//! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
+//! else, come the effects. What a variable holds or which names fit a pattern is known only when it runs, and is said to be
+//! unknown. What is not followed is a doubt, never nothing. The disk is asked two things (`lookup`), if the workspace is
+//! known: whether `PATH` leads to a program of the workspace, and whether git finds another repository than the
+//! workspace's own.
 
 mod values; //   what variables hold
 mod words; //    a word of the tree → the arguments it becomes

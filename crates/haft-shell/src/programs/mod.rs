@@ -12,6 +12,7 @@ mod judge; //      those → facts
 mod special; //    programs whose words are a language of their own
 mod host; //       which host a word names
 mod database; //   what a statement for a database loses
+mod places; //     where it writes although no word says so
 mod variables; //  which variables change what programs do
 
 use haft_tool::{Access, Class};
@@ -19,6 +20,7 @@ use haft_tool::{Access, Class};
 #[cfg(test)]
 mod tests;
 
+pub use places::KnownPlace;
 pub(crate) use special::is_built_in;
 pub use variables::{is_plain_variable, is_power_variable};
 
@@ -54,6 +56,8 @@ pub struct Facts {
     pub runs: Vec<Run>,
     /// Other ways to write the same command: `git push` for `git -C sub push`. Rules that forbid or ask hold for them.
     pub spellings: Vec<Vec<Arg>>,
+    /// Where it writes because it knows the place (`git config`).
+    pub writes: Vec<KnownPlace>,
     /// Where it goes before it does anything, if it is told to (`git -C`).
     pub directory: Option<Arg>,
     /// What is not understood about it; `None` if all is.
@@ -110,10 +114,14 @@ pub fn look_at(argv: &[Arg]) -> Facts {
         facts.doubt("which program runs is not known".to_owned());
         return facts;
     };
-    match name.rsplit_once('/') {
-        Some((directory, base)) => by_path(directory, base, argv),
-        None => subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)),
+    let (mut facts, base) = match name.rsplit_once('/') {
+        Some((directory, base)) => (by_path(directory, base, argv), base),
+        None => (subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)), name.as_str()),
+    };
+    if facts.class != Class::ReadOnly {
+        facts.writes = places::known_places(base, &argv[1..]);
     }
+    facts
 }
 
 /// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.
@@ -152,6 +160,7 @@ impl Facts {
             hosts: Vec::new(),
             runs: Vec::new(),
             spellings: Vec::new(),
+            writes: Vec::new(),
             directory: None,
             doubt: None,
         }
@@ -201,7 +210,7 @@ const CROWD: usize = 1 << 20;
 const LONGEST_PATH: usize = 4096;
 
 /// A path as it is named from outside of the directory.
-fn below(directory: &Arg, path: &Arg) -> Arg {
+pub(crate) fn below(directory: &Arg, path: &Arg) -> Arg {
     match (directory, path) {
         (_, Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. })
             if text.starts_with('/') =>

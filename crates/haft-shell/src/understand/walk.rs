@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     lookup::Lookup,
-    programs::{self, Arg, Facts, Run},
+    programs::{self, Arg, Facts, KnownPlace, Run, Touch},
     syntax::{
         self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
         Part, Pipeline, Redirect, RedirectKind, Script, Word,
@@ -468,6 +468,7 @@ impl<'a> Walk<'a> {
         if is_git(&program) && self.is_elsewhere(facts.directory.as_ref()) {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
+        self.add_known_places(&mut facts);
         self.changes_files |= !is_git(&program) && changes_files(&facts);
         let at = self.acts.len();
         self.acts.push(Act::Run { argv, facts, places: self.here.clone() });
@@ -477,6 +478,37 @@ impl<'a> Walk<'a> {
             "pushd" | "popd" => self.lost(),
             _ => self.stay(),
         }
+    }
+
+    /// What a program writes at places that no word names.
+    fn add_known_places(&mut self, facts: &mut Facts) {
+        for place in std::mem::take(&mut facts.writes) {
+            let path = match place {
+                KnownPlace::Path(path) => match (&facts.directory, path) {
+                    (Some(directory), path) => programs::below(directory, &path),
+                    (None, path) => path,
+                },
+                KnownPlace::Home(place) => match &self.base.home {
+                    Some(home) => known_path(home.join(place)),
+                    None => Arg::Unknown { prefix: String::new(), splits: false },
+                },
+                KnownPlace::Git(place) => match self.git_directory(facts.directory.as_ref()) {
+                    Some(found) => known_path(found.join(place)),
+                    None => Arg::Known(format!(".git/{place}")),
+                },
+            };
+            facts.touches.push(Touch { path, access: Access::Write, aside: false });
+        }
+    }
+
+    /// Where git keeps its settings, if it finds a repository in the one directory in which it runs.
+    fn git_directory(&self, directory: Option<&Arg>) -> Option<PathBuf> {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => return None,
+        };
+        self.lookup.as_ref()?.git_directory(places.all()?.first()?)
     }
 
     /// Whether `PATH` leads to a program of the workspace, whatever its name says.
@@ -664,6 +696,13 @@ fn changes_files(facts: &Facts) -> bool {
         && (facts.runs.is_empty()
             || !facts.runs.iter().all(is_followed)
             || facts.touches.iter().any(|touch| touch.access == Access::Write))
+}
+
+fn known_path(path: PathBuf) -> Arg {
+    match path.into_os_string().into_string() {
+        Ok(path) => Arg::Known(path),
+        Err(_) => Arg::Unknown { prefix: String::new(), splits: false },
+    }
 }
 
 /// The answer to a question that is asked once.

@@ -91,14 +91,35 @@ impl Lookup {
     /// Whether git in this directory may find another repository than in the root of the workspace.
     pub fn has_other_repository(&self, directory: &Path) -> bool {
         if directory == self.workspace {
-            return false;
+            return self.is_elsewhere();
         }
         let Ok(real) = directory.canonicalize() else { return true };
         if !real.starts_with(&self.workspace) {
             return true;
         }
         let below = real.ancestors().take_while(|place| *place != self.workspace);
-        below.into_iter().any(|place| place.ends_with(".git") || is_repository(place))
+        below.into_iter().any(|place| place.ends_with(".git") || is_repository(place)) || self.is_elsewhere()
+    }
+
+    /// Whether `.git` in the workspace leads to a repository outside that does not know of it. A linked worktree is known by
+    /// its repository, a submodule by the one around it.
+    fn is_elsewhere(&self) -> bool {
+        let dotted = self.workspace.join(".git");
+        let Ok(found) = fs::metadata(&dotted) else { return false };
+        let named = if found.is_dir() { Some(dotted.clone()) } else { pointer(&dotted, "gitdir: ") };
+        let Some(Ok(real)) = named.map(|named| self.workspace.join(named).canonicalize()) else {
+            return true;
+        };
+        let is_back = || {
+            let back = pointer(&real.join("gitdir"), "").map(|back| real.join(back));
+            back.is_some_and(|back| {
+                back.parent()
+                    .is_some_and(|place| place.canonicalize().is_ok_and(|place| place == self.workspace))
+            })
+        };
+        let is_submodule =
+            || self.workspace.ancestors().skip(1).any(|above| real.starts_with(above.join(".git/modules")));
+        !(real.starts_with(&self.workspace) || is_back() || is_submodule())
     }
 
     /// Where git keeps what all worktrees of a repository share: settings, hooks. `None` where it finds no repository.

@@ -77,6 +77,14 @@ impl Understood {
         &self.acts
     }
 
+    /// Whether it runs a program with this name.
+    pub fn runs(&self, name: &str) -> bool {
+        self.acts.iter().any(|act| {
+            matches!(act, Act::Run { argv, .. }
+                if matches!(argv.first(), Some(Arg::Known(word)) if word.rsplit('/').next() == Some(name)))
+        })
+    }
+
     /// What it is going to touch, contact and run.
     pub fn effects(&self) -> Effects {
         effects::of(&self.acts)

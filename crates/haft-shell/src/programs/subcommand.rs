@@ -44,6 +44,11 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
         }
         None => return judge(case),
     };
+    if case.name == "git"
+        && let Some(word) = git::enters_submodules(&args[at..])
+    {
+        facts.doubt(format!("`{word}` looks into submodules, whose settings may name programs"));
+    }
     if at > 0 {
         add_what_stands_before(&mut facts, &Case { args: &args[..at], ..*case }, &before);
         facts.spellings.push(spelling.into_iter().chain(rest.iter().cloned()).collect());

@@ -290,6 +290,17 @@ fn no_command_that_nobody_approved_runs_what_is_planted_everywhere() {
 }
 
 #[test]
+fn a_session_that_went_to_another_repository_is_asked_about_git() {
+    let (desk, evil) = (Desk::build("mkdir sub", &[], false), Evil::new());
+    evil.plant(&desk, PLANTS.last().unwrap());
+    assert!(run(&desk, "cd sub").ends_with("sub]"));
+    assert!(run(&desk, "git log --oneline").contains("first"));
+    assert!(run(&desk, "cd ../b").ends_with("b]"));
+    let text = run(&desk, "git status");
+    assert!(text.contains("git in another directory") && !evil.has_run(), "{text}");
+}
+
+#[test]
 fn a_command_that_was_approved_runs_with_the_settings_of_the_repository() {
     let (desk, evil) = (Desk::allowing(&["Bash"], false), Evil::new());
     evil.plant(&desk, &PLANTS[0]);

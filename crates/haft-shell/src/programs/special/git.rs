@@ -23,6 +23,32 @@ pub(in super::super) fn help(subcommand: &Arg) -> Facts {
     facts
 }
 
+/// The word by which git starts itself again in a submodule. No setting that it was given holds there.
+pub(in super::super) fn enters_submodules(words: &[Arg]) -> Option<&str> {
+    let enters = |word: &&Arg| match word {
+        Arg::Known(word) => {
+            matches!(
+                word.as_str(),
+                "--submodule=diff" | "--ignore-submodules=none" | "--ignore-submodules=untracked"
+            )
+        }
+        Arg::Unknown { prefix: word, .. } | Arg::Glob(word) => {
+            word.starts_with("--submodule") || word.starts_with("--ignore-submodules")
+        }
+    };
+    let found = match words {
+        [Arg::Known(submodule), summary, ..]
+            if submodule == "submodule" && *summary == Arg::Known("summary".to_owned()) =>
+        {
+            Some(summary)
+        }
+        _ => words.iter().find(enters),
+    };
+    found.map(|word| match word {
+        Arg::Known(word) | Arg::Unknown { prefix: word, .. } | Arg::Glob(word) => word.as_str(),
+    })
+}
+
 /// `git log -h` prints the options.
 pub(in super::super) fn asks_for_usage(entry: &Entry, words: &[Arg]) -> bool {
     entry.class == Class::ReadOnly && matches!(words, [Arg::Known(only)] if only == "-h")

@@ -388,6 +388,25 @@ fn git_in_another_repository_is_in_doubt_however_it_gets_there() {
 }
 
 #[test]
+fn places_that_a_program_knows_are_declared() {
+    touches("git config a.b c", &["write /w/app/.git/config some"]);
+    touches("git config --get a.b", &[]);
+    touches("npm config set a b", &["write /home/u/.npmrc some", "write /w/app/.npmrc some"]);
+    touches(
+        "cd sub && env git remote add x u",
+        &["read /w/app/sub guarded", "write /w/app/sub/.git/config some"],
+    );
+    touches("bash -c 'go env -w A=b'", &["write /home/u/.config/go/env some"]);
+    let (_place, root) = workspace();
+    let base = PathBase { cwd: root.join("sub"), home: None, workspace: Some(root.clone()) };
+    for line in ["git config a.b c", "git -C deep config a.b c"] {
+        let effects = understand(line, &base).effects();
+        let config = root.join(".git/config");
+        assert!(effects.paths().iter().any(|effect| effect.path == config), "{line}: {effects}");
+    }
+}
+
+#[test]
 fn a_page_of_the_manual_is_asked_for_by_two_names() {
     for line in ["git log --help", "git log --hel", "git log -3 --help", "git lg --help"] {
         let effects = effects(line);

@@ -2,8 +2,10 @@
 //!
 //! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
-//! else, come the effects. Nothing here looks at the world: what a variable holds or which names fit a pattern is known
-//! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
+//! else, come the effects. What a variable holds or which names fit a pattern is known only when it runs, and is said to be
+//! unknown. What is not followed is a doubt, never nothing. The disk is asked two things (`lookup`), if the workspace is
+//! known: whether `PATH` leads to a program of the workspace, and whether git finds another repository than the
+//! workspace's own.
 
 mod values; //   what variables hold
 mod numbers; //  which of them are numbers, and what is calculated with those
@@ -89,6 +91,14 @@ impl Understood {
     /// What it does, in the order in which it may happen.
     pub fn acts(&self) -> &[Act] {
         &self.acts
+    }
+
+    /// Whether it runs a program with this name.
+    pub fn runs(&self, name: &str) -> bool {
+        self.acts.iter().any(|act| {
+            matches!(act, Act::Run { argv, .. }
+                if matches!(argv.first(), Some(Arg::Known(word)) if word.rsplit('/').next() == Some(name)))
+        })
     }
 
     /// What it is going to touch, contact and run.

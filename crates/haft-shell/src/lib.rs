@@ -17,4 +17,4 @@ mod pages; //          our own process: what it holds in memory
 
 pub use pages::let_go_of_code;
 pub use proxy::is_own;
-pub use understand::{Understood, shown, understand};
+pub use understand::{Understood, shown, understand, understand_here};

@@ -62,8 +62,8 @@ pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
-    Access, Certainty, Class, CommandEffect, Effects, HostEffect, OTHER_CALLS, PathEffect, Reversal, Spread,
-    StateEffect, overlap,
+    Access, Certainty, Class, CommandEffect, Effects, HostEffect, MACHINE, OTHER_CALLS, PathEffect, Reversal,
+    Spread, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Piece, Sight, Stamp};

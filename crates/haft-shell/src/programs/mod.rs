@@ -55,6 +55,21 @@ pub struct Facts {
     pub spellings: Vec<Vec<Arg>>,
     /// What is not understood about it; `None` if all is.
     pub doubt: Option<String>,
+    /// What must not be there for all this to hold.
+    pub unless: Option<Unless>,
+    /// Whether it goes through all below what it changes: with a home or a workspace that is a loss.
+    pub deep: bool,
+    /// Whether the machine, or all that runs on it, may stop.
+    pub halts: bool,
+}
+
+/// Files by which a directory decides what runs: where one of them is, nothing is known of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unless {
+    /// One with such a name lies where the program runs, or in a directory above: it chooses the program, or how it starts.
+    Above(&'static [&'static str]),
+    /// One whose name begins so, up to its first dot, lies where the program runs: it is loaded instead of the program's own.
+    Beside(&'static [&'static str]),
 }
 
 /// A path that is touched.
@@ -144,6 +159,9 @@ impl Facts {
             runs: Vec::new(),
             spellings: Vec::new(),
             doubt: None,
+            unless: None,
+            deep: false,
+            halts: false,
         }
     }
 

@@ -3,7 +3,7 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, below,
+    Arg, Facts, Unless, below,
     judge::{Case, add_options, judge},
     table::{Entry, Meaning, entry},
     walk::{Walk, walk_to_operand},
@@ -13,7 +13,11 @@ use super::{
 pub(super) fn by_name(name: &str, argv: &[Arg]) -> Option<Facts> {
     let entry = entry(name)?;
     let case = Case { name, entry, args: argv.get(1..)? };
-    Some(if prints_only(&case) { Facts::of(Class::ReadOnly) } else { descend(&case, &argv[..1]) })
+    if prints_only(&case) {
+        let unless = entry.launcher.as_deref().map(Unless::Above);
+        return Some(Facts { unless, ..Facts::of(Class::ReadOnly) });
+    }
+    Some(descend(&case, &argv[..1]))
 }
 
 /// `sort --help` and `cargo --version` print something about the program, whatever else it could do.
@@ -33,6 +37,10 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
     let (args, rest) = (case.args, &case.args[at + 1..]);
     let spelling = [spelt, &args[at..=at]].concat();
     let mut facts = match sub_entry(case, &args[at]) {
+        // Alone it is the usage, of every subcommand that git has itself.
+        Some(_) if case.name == "git" && matches!(rest, [Arg::Known(only)] if only == "-h") => {
+            Facts::of(Class::ReadOnly)
+        }
         Some((name, entry)) => descend(&Case { name: &name, entry, args: rest }, &spelling),
         None if case.entry.habits.sub && !takes_operands(case.entry) => {
             Facts::of(case.entry.class.max(Class::Write))

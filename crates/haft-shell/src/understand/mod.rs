@@ -2,12 +2,16 @@
 //!
 //! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
-//! else, come the effects. Nothing here looks at the world: what a variable holds or which names fit a pattern is known
-//! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
+//! else, come the effects. Nothing here looks at the world, with one exception that is asked for ([`understand_here`]): what
+//! a variable holds or which names fit a pattern is known only when it runs, and is said to be unknown. What is not followed
+//! is a doubt, never nothing.
 
 mod values; //   what variables hold
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
+mod surroundings; // whether a directory decides what a program is
+mod streams; //  what one program of a pipeline hands to the next
+mod bombs; //    what starts more and more of itself
 mod walk; //     tree → acts
 mod effects; //  acts → effects
 #[cfg(test)]
@@ -17,7 +21,7 @@ use std::borrow::Cow;
 
 use haft_tool::{Access, Effects, PathBase};
 
-use self::{places::Places, values::Values, walk::Walk};
+use self::{effects::Grounds, places::Places, surroundings::Surroundings, values::Values, walk::Walk};
 use crate::{
     programs::{Arg, Facts},
     syntax::{self, Parsed},
@@ -27,6 +31,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Understood {
     acts: Vec<Act>,
+    /// Where the loss of everything below is no small change: here and above, and homes.
+    grounds: Grounds,
 }
 
 /// Something that a command line does.
@@ -54,19 +60,30 @@ pub enum Act {
     Suspect(Vec<String>),
     /// The shell goes on elsewhere.
     Move,
+    /// It starts more and more of itself, until the machine can do nothing else.
+    Bomb,
     /// Something that is not understood, and what.
     Doubt(Cow<'static, str>),
 }
 
 /// Reads a command line. Takes time in proportion to its length, whatever is in it.
 pub fn understand(text: &str, base: &PathBase) -> Understood {
+    read(text, base, Surroundings::Unknown)
+}
+
+/// The same for a line that is going to run here: where a directory may decide what a program is, it is looked at.
+pub fn understand_here(text: &str, base: &PathBase) -> Understood {
+    read(text, base, Surroundings::OnDisk)
+}
+
+fn read(text: &str, base: &PathBase, around: Surroundings) -> Understood {
     let parsed = syntax::parse(text);
-    let (acts, set) = Walk::new(base, Values::default()).text(text, &parsed);
+    let (mut acts, set) = Walk::new(base, around, Values::default()).text(text, &parsed);
     let values = Values::of(set, &acts);
-    if values.is_empty() {
-        return Understood { acts };
+    if !values.is_empty() {
+        acts = Walk::new(base, around, values).text(text, &parsed).0;
     }
-    Understood { acts: Walk::new(base, values).text(text, &parsed).0 }
+    Understood { acts, grounds: Grounds::of(base) }
 }
 
 impl Understood {
@@ -77,7 +94,7 @@ impl Understood {
 
     /// What it is going to touch, contact and run.
     pub fn effects(&self) -> Effects {
-        effects::of(&self.acts)
+        effects::of(&self.acts, &self.grounds)
     }
 }
 

@@ -128,6 +128,13 @@ pub fn look_at(argv: &[Arg]) -> Facts {
     }
 }
 
+/// What a text amounts to that comes in for a program with this name: statements, if it is a database's client.
+#[must_use]
+pub fn class_of_input(name: &str, text: &str) -> Option<Class> {
+    let takes_statements = table::entry(name)?.takes(table::Kind::Sql);
+    takes_statements.then(|| database::judge(&Arg::Known(text.to_owned())).unwrap_or(Class::Write))
+}
+
 /// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.
 const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
 

@@ -37,6 +37,13 @@ impl Entry {
         self.options.iter().any(|option| option.means.contains(&meaning))
             || self.when.iter().any(|when| when.means == meaning)
     }
+
+    /// Whether an option of it has such a value.
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        self.options
+            .iter()
+            .any(|option| matches!(&option.value, Value::Needed(kinds) if kinds.contains(&kind)))
+    }
 }
 
 /// The words after the class.
@@ -146,11 +153,19 @@ pub(super) struct When {
 }
 
 impl When {
-    /// Whether this word is one of those that it speaks of.
+    /// Whether this word is one of those that it speaks of. Many of these programs take capitals, too.
     pub(super) fn fits(&self, word: &str) -> bool {
-        self.words.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(beginning) => word.starts_with(beginning),
-            None => word == *pattern,
+        let word = word.as_bytes();
+        self.words.iter().any(|pattern| {
+            let (pattern, begins) = pattern.strip_suffix('*').map_or((*pattern, false), |rest| (rest, true));
+            let (pattern, ends) = pattern.strip_prefix('*').map_or((pattern, false), |rest| (rest, true));
+            let length = pattern.len();
+            let part = match (begins, ends) {
+                (false, false) => Some(word),
+                (true, _) => word.get(..length),
+                (false, true) => word.len().checked_sub(length).map(|from| &word[from..]),
+            };
+            part.is_some_and(|part| part.eq_ignore_ascii_case(pattern.as_bytes()))
         })
     }
 }

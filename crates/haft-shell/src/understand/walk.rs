@@ -471,6 +471,9 @@ impl<'a> Walk<'a> {
         }
         let program = program.clone();
         let mut facts = programs::look_at(&argv);
+        if let Input::Text(text) = &input {
+            facts.class = facts.class.max(programs::class_of_input(&program, text).unwrap_or(facts.class));
+        }
         if let Some(unless) = facts.unless {
             self.look_around(&program, unless, &mut facts);
         }

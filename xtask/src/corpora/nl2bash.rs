@@ -27,8 +27,10 @@ use crate::{
 const LINES: &str = "data/bash/all.cm";
 
 /// What every program may read: the system's own files, and what the kernel tells.
-const OF_THE_SYSTEM: [&str; 11] =
-    ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev", "/run", "/var/lib"];
+const OF_THE_SYSTEM: [&str; 12] = [
+    "/var/run", "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev", "/run",
+    "/var/lib",
+];
 
 /// What the person asked for.
 #[derive(Debug, PartialEq, Eq)]

@@ -274,3 +274,87 @@ fn is_count(word: &str) -> bool {
 fn begins_with_any(word: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| word.starts_with(beginning))
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_tool::{Effects, PathBase};
+    use proptest::{prelude::*, sample::select};
+
+    use super::super::understand;
+
+    fn effects(line: &str) -> Effects {
+        understand(line, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) }).effects()
+    }
+
+    #[track_caller]
+    fn reads(line: &str, expected: &[&str]) {
+        let effects = effects(line);
+        assert!(effects.is_read_only(), "{line}: {:?}", effects.doubts());
+        let paths: Vec<String> =
+            effects.paths().iter().map(|effect| effect.path.display().to_string()).collect();
+        assert_eq!(paths, expected, "{line}");
+    }
+
+    #[test]
+    fn names_below_a_root_are_read_there() {
+        reads("find . -print0 | xargs -0 cat", &["/w/app", "/w/app"]);
+        reads(
+            "find src lib -name x -print0 | xargs -0 wc -l",
+            &["/w/app/src", "/w/app/lib", "/w/app/src", "/w/app/lib"],
+        );
+        reads(
+            "find src -print0 | sort -z | head -z -n 3 | xargs -0 -I{} cat {}",
+            &["/w/app/src", "/w/app/src"],
+        );
+        reads("git ls-files -z | xargs -0 wc -l", &["/w/app", "/w/app"]);
+        reads("grep -rl a src | xargs wc -l", &["/w/app/src", "/w/app", "/w/app/src", "/w/app"]);
+        reads("ls /etc | xargs cat", &["/etc", "/w/app", "/etc"]);
+    }
+
+    #[test]
+    fn words_that_the_line_names_are_those_words() {
+        reads("echo a b | xargs cat", &["/w/app/a", "/w/app/b"]);
+        reads("echo /etc/x | xargs cat", &["/etc/x"]);
+        reads("seq 3 | xargs echo", &[]);
+    }
+
+    #[test]
+    fn what_is_not_only_looked_at_is_not_known() {
+        for line in [
+            "cat list | xargs cat",
+            "find -L . | xargs cat",
+            "find . -printf '/%p' | xargs cat",
+            "find . -exec cat {} + | xargs cat",
+            "find . | xargs rm",
+            "find . | xargs sort",
+            "find . | xargs rg x",
+            "find . | xargs git log",
+            "find . -print0 | xargs cat",
+            "find . | xargs -0 cat",
+            "find . | sed s,^,/, | xargs cat",
+            "find . | grep -o x | xargs cat",
+            "find . | head -c 9 | xargs -a list cat",
+            "find . | xargs -d x cat",
+            "(find .) | xargs cat",
+            "find . < list | xargs -I{} cat /{}",
+            "find \"$x\" | xargs cat",
+            "ls | xargs md5sum -c",
+            "echo \"a'b\" | xargs cat",
+        ] {
+            assert!(!effects(line).is_read_only(), "{line}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is put between a list of names and what reads them, the names are below their root or not known.
+        #[test]
+        fn what_changes_names_leaves_none_that_are_known(
+            between in select(vec!["sed s,a,/,", "awk '{print $2}'", "tr . /", "cut -d/ -f2", "rev", "tail -c 5", "grep -o x", "grep -rh x f", "sort -o x", "paste -sd,", "xargs dirname", "cat list -", "uniq -c", "nl", "head -c 3", "cat - list"]),
+            zero in any::<bool>(),
+        ) {
+            let (print, null) = if zero { ("-print0", "-0") } else { ("", "") };
+            let effects = effects(&format!("find src {print} | {between} | xargs {null} cat"));
+            prop_assert!(!effects.is_read_only());
+        }
+    }
+}

@@ -47,7 +47,7 @@ impl Names {
     pub(super) fn through(self, argv: &[Arg]) -> Option<Names> {
         let (Arg::Known(program), words) = argv.split_first()? else { return None };
         let words = known(words)?;
-        let by_zero = words.iter().any(|word| made_of(word, "bdfghiMnrRsuVEFGPavwxz") && word.contains('z'));
+        let by_zero = words.iter().any(|word| made_of(word, "bdfghiMnrRsuVEFGPavwxzZ") && word.contains('z'));
         let patterns = words.iter().filter(|word| !word.starts_with('-')).count();
         let passes = match program.as_str() {
             "cat" => return words.is_empty().then_some(self),
@@ -57,7 +57,7 @@ impl Names {
             "tac" | "shuf" => words.is_empty(),
             "grep" | "egrep" | "fgrep" => {
                 let is_pattern = |word: &&str| !word.starts_with('-');
-                patterns == 1 && words.iter().all(|word| is_pattern(word) || made_of(word, "EFGPaivwxz"))
+                patterns == 1 && words.iter().all(|word| is_pattern(word) || made_of(word, "EFGPaivwxzZ"))
             }
             _ => false,
         };
@@ -308,7 +308,8 @@ mod tests {
         );
         reads("git ls-files -z | xargs -0 wc -l", &["/w/app", "/w/app"]);
         reads("grep -rl a src | xargs wc -l", &["/w/app/src", "/w/app", "/w/app/src", "/w/app"]);
-        reads("ls /etc | xargs cat", &["/etc", "/w/app", "/etc"]);
+        reads("ls /etc | xargs wc -c", &["/etc", "/w/app", "/w/app", "/etc"]);
+        reads("find src -print0 | grep -vzZ x | xargs -0 ls", &["/w/app/src", "/w/app/src"]);
     }
 
     #[test]

@@ -12,20 +12,65 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use haft_tool::{Fault, shown};
+use haft_tool::{Effects, Fault, Located, shown};
 
 /// Links on the way to one path, as many as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// What the paths of one call really are, in their order.
-pub(crate) type Located = Result<Vec<PathBuf>, Fault>;
+/// What is to be looked up for one call.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// What it touches: each must be found out, or the call is refused.
+    paths: Vec<PathBuf>,
+    /// What its words may name besides, where a rule denies reading anything.
+    mentions: Vec<PathBuf>,
+}
 
-/// Locates the paths of several calls. Blocks on the file system.
-pub(crate) fn locate_each(calls: Vec<Vec<PathBuf>>) -> Vec<Located> {
-    calls
-        .iter()
-        .map(|paths| paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect())
-        .collect()
+impl Named {
+    /// The names of a call. Mentions are left out where no rule could speak of them.
+    pub(crate) fn of(effects: &Effects, with_mentions: bool) -> Named {
+        let mentions = effects.mentions().iter().filter(|_| with_mentions);
+        Named {
+            paths: effects.paths().iter().map(|effect| effect.path.clone()).collect(),
+            mentions: mentions.map(|mention| mention.path.clone()).collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.mentions.is_empty()
+    }
+}
+
+/// What was found for one call, in the order of its names.
+#[derive(Debug)]
+pub(crate) struct Places {
+    paths: Vec<Located>,
+    mentions: Vec<Option<Located>>,
+}
+
+impl Places {
+    pub(crate) fn note_in(self, effects: &mut Effects) {
+        effects.note_found(self.paths);
+        effects.note_mentioned(self.mentions);
+    }
+}
+
+/// Locates the names of several calls. Blocks on the file system.
+pub(crate) fn locate_each(calls: Vec<Named>) -> Vec<Result<Places, Fault>> {
+    calls.iter().map(locate_all).collect()
+}
+
+fn locate_all(named: &Named) -> Result<Places, Fault> {
+    let paths = named.paths.iter().map(|path| look_at(path).map_err(|err| unresolvable(path, err)));
+    let paths = paths.collect::<Result<_, _>>()?;
+    Ok(Places { paths, mentions: named.mentions.iter().map(|path| look_at(path).ok()).collect() })
+}
+
+fn look_at(path: &Path) -> io::Result<Located> {
+    let target = locate(path)?;
+    let metadata = fs::symlink_metadata(&target).ok();
+    let is_file = metadata.as_ref().is_some_and(fs::Metadata::is_file);
+    Ok(Located { target, is_file, exists: metadata.is_some() })
 }
 
 fn unresolvable(path: &Path, err: io::Error) -> Fault {

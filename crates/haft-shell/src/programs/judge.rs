@@ -21,10 +21,12 @@ pub(super) struct Case<'a> {
 
 /// The facts about it.
 pub(super) fn judge(case: &Case<'_>) -> Facts {
-    match case.entry.special {
+    let mut facts = match case.entry.special {
         Some(special) => special.judge(case),
         None => plain(case),
-    }
+    };
+    facts.told_apart = case.entry.class == Class::ReadOnly || case.entry.habits.told;
+    facts
 }
 
 /// What the options in front of a subcommand add to the facts about that.
@@ -63,6 +65,8 @@ struct Judge<'a> {
     calm: bool,
     /// It only says what it would do.
     dry: bool,
+    /// An option says that what is there stays, so that it can be read together with what is new.
+    adds: bool,
     sends: bool,
     emits: bool,
     contacted: Vec<Arg>,
@@ -76,6 +80,7 @@ impl<'a> Judge<'a> {
             raised: Class::ReadOnly,
             calm: false,
             dry: asks_for_help(case.args),
+            adds: false,
             sends: false,
             emits: case.entry.habits.emits,
             contacted: Vec::new(),
@@ -84,6 +89,7 @@ impl<'a> Judge<'a> {
 
     fn options(&mut self, walk: &Walk<'_>) {
         self.calm = walk.means(Meaning::Read);
+        self.adds = walk.means(Meaning::Adds);
         for used in &walk.used {
             let denied = used.values.iter().any(|value| is(value, "none") || is(value, "false"));
             for meaning in &used.option.means {
@@ -123,6 +129,7 @@ impl<'a> Judge<'a> {
             }
             Meaning::Elsewhere => self.elsewhere(),
             Meaning::Read
+            | Meaning::Adds
             | Meaning::Prints
             | Meaning::Texts
             | Meaning::First
@@ -207,11 +214,24 @@ impl<'a> Judge<'a> {
             Kind::Text => self.text(arg),
             Kind::Name if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
             Kind::Name | Kind::Read => self.read(arg),
-            Kind::Write => self.touch(arg, Access::Write, false),
+            Kind::Write => {
+                if self.adds {
+                    self.touch(arg, Access::Read, false);
+                }
+                self.touch(arg, Access::Write, false);
+            }
+            Kind::Edit => {
+                self.touch(arg, Access::Read, false);
+                if !self.calm {
+                    self.touch(arg, Access::Write, false);
+                }
+            }
             Kind::Out if is(arg, "-") => {}
             Kind::Aside | Kind::Out => self.aside(arg),
             Kind::Rev => self.revision(arg),
             Kind::Url => self.contacted.push(host::of_url(arg)),
+            // `nc host 80`: behind a host stands a port.
+            Kind::Host if !self.contacted.is_empty() && is_port(arg) => {}
             Kind::Host => self.contacted.push(host::of_name(arg)),
             Kind::Away => self.away(arg, last),
             Kind::Run => self.run(&[arg]),
@@ -409,6 +429,10 @@ fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     let alike = later.all(|kind| Some(kind) == first);
     let unclear_last = operands.last.is_some_and(|last| Some(&last) != first) && !walk.means(Meaning::Dest);
     !alike || (unclear_last && placed + 1 == walk.operands.len())
+}
+
+fn is_port(arg: &Arg) -> bool {
+    matches!(arg, Arg::Known(text) if text.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 fn is(arg: &Arg, text: &str) -> bool {

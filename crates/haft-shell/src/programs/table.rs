@@ -62,6 +62,7 @@ pub(super) struct Habits {
     pub(super) emits: bool,
     pub(super) atfiles: bool,
     pub(super) halts: bool,
+    pub(super) told: bool,
 }
 
 /// What operands are: some in front, then as many as come, then perhaps a last one.
@@ -79,6 +80,7 @@ pub(super) enum Kind {
     Name,
     Read,
     Write,
+    Edit,
     Aside,
     Out,
     Rev,
@@ -143,6 +145,7 @@ pub(super) enum Meaning {
     Dry,
     Halt,
     Elsewhere,
+    Adds,
 }
 
 /// `when a|b* destroy`
@@ -306,6 +309,7 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "atfiles" => habits.atfiles = true,
         "halts" => habits.halts = true,
         "launcher" => entry.launcher = Some(Vec::new()),
+        "told" => habits.told = true,
         _ => match word.split_once('=')? {
             ("shun", words) => entry.shun = words.split('|').collect(),
             ("launcher", names) => entry.launcher = Some(names.split('|').collect()),
@@ -338,6 +342,7 @@ fn kind(word: &str) -> Option<Kind> {
         "name" => Kind::Name,
         "read" => Kind::Read,
         "write" => Kind::Write,
+        "edit" => Kind::Edit,
         "aside" => Kind::Aside,
         "out" => Kind::Out,
         "rev" => Kind::Rev,
@@ -384,6 +389,7 @@ fn meaning(word: &str) -> Option<Meaning> {
         "dry" => Meaning::Dry,
         "halt" => Meaning::Halt,
         "elsewhere" => Meaning::Elsewhere,
+        "adds" => Meaning::Adds,
         _ => return None,
     })
 }

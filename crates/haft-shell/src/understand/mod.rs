@@ -7,12 +7,14 @@
 //! is a doubt, never nothing.
 
 mod values; //   what variables hold
+mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
 mod surroundings; // whether a directory decides what a program is
 mod streams; //  what one program of a pipeline hands to the next
 mod bombs; //    what starts more and more of itself
 mod walk; //     tree → acts
+mod mentions; // what words may name where nobody follows them
 mod effects; //  acts → effects
 #[cfg(test)]
 mod tests;
@@ -53,6 +55,13 @@ pub enum Act {
         path: Arg,
         /// Read or written.
         access: Access,
+        /// Where.
+        places: Places,
+    },
+    /// A text that names what is not known: it comes in for a program that is not followed, or is added to something.
+    Text {
+        /// The text.
+        text: String,
         /// Where.
         places: Places,
     },

@@ -308,7 +308,7 @@ mod tests {
         );
         reads("git ls-files -z | xargs -0 wc -l", &["/w/app", "/w/app"]);
         reads("grep -rl a src | xargs wc -l", &["/w/app/src", "/w/app", "/w/app/src", "/w/app"]);
-        reads("ls /etc | xargs wc -c", &["/etc", "/w/app", "/w/app", "/etc"]);
+        reads("ls /etc | xargs basename -a", &["/etc"]);
         reads("find src -print0 | grep -vzZ x | xargs -0 ls", &["/w/app/src", "/w/app/src"]);
     }
 

@@ -300,7 +300,7 @@ fn a_megabyte_takes_no_longer_than_its_length() {
 
 #[test]
 fn an_empty_process_substitution_is_nothing_and_another_is_a_pipe() {
-    check("cat <(ls)", "runs ls, runs cat /dev/fd/63");
+    check("cat <(ls)", "runs ls, runs cat /dev/fd/pipe");
     assert!(effects("cat x<()").is_unknown());
 }
 

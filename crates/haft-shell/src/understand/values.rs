@@ -8,15 +8,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Act;
-use crate::programs::{Arg, is_power_variable};
+use crate::programs::{Arg, is_power_variable, is_shell_variable};
 
 /// The variables that a walk saw being set.
 #[derive(Default)]
 pub(super) struct Set {
     /// Each time.
     pub(super) names: Vec<String>,
+    /// Those that may be set to something that is no number.
+    pub(super) texts: BTreeSet<String>,
     /// Whether there is something that could set any.
     pub(super) blindly: bool,
+}
+
+/// What is known of the variables at some place of a line.
+pub(super) struct Certain {
+    names: BTreeSet<String>,
+    counted: BTreeSet<String>,
 }
 
 /// The variables of a line.
@@ -24,40 +32,18 @@ pub(super) struct Set {
 pub(super) struct Values {
     /// Names that are set in one place.
     settled: BTreeSet<String>,
+    /// Names that are only ever set to numbers.
+    numeric: BTreeSet<String>,
     /// What those hold that have been set.
     now: BTreeMap<String, Arg>,
+    /// Those that have been set to a number.
+    counted: BTreeSet<String>,
     /// How often what is walked now is walked.
     rounds: usize,
 }
 
 /// A loop is followed word by word if its body is walked no more often than this, loops around it included.
 const MOST_ROUNDS: usize = 64;
-
-/// Names that the shell itself sets.
-const OF_THE_SHELL: [&str; 22] = [
-    "_",
-    "COLUMNS",
-    "COPROC",
-    "DIRSTACK",
-    "EPOCHREALTIME",
-    "EPOCHSECONDS",
-    "EUID",
-    "FUNCNAME",
-    "GROUPS",
-    "HISTCMD",
-    "HOSTNAME",
-    "LINENO",
-    "LINES",
-    "MAPFILE",
-    "OPTARG",
-    "OPTIND",
-    "PPID",
-    "RANDOM",
-    "REPLY",
-    "SECONDS",
-    "SRANDOM",
-    "UID",
-];
 
 impl Values {
     /// Those of a line of which one walk is done: what it saw being set, and its acts.
@@ -69,21 +55,38 @@ impl Values {
         let once = |names: &&[String]| names.len() == 1;
         let mut settled: BTreeSet<String> =
             set.names.chunk_by(|a, b| a == b).filter(once).map(|names| names[0].clone()).collect();
-        settled.retain(|name| !is_power_variable(name) && !OF_THE_SHELL.contains(&name.as_str()));
+        let mut numeric: BTreeSet<String> =
+            set.names.into_iter().filter(|name| !set.texts.contains(name)).collect();
+        let is_free = |name: &String| !is_power_variable(name) && !is_shell_variable(name);
+        settled.retain(is_free);
+        numeric.retain(is_free);
         for act in acts {
             let Act::Run { argv, .. } = act else { continue };
             // `read name`, `export name=x`, `printf -vname`: whichever program it is, a word that could be the name is enough.
             for word in argv.iter().skip(1) {
                 let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = word;
                 settled.retain(|name| !may_set(text, name));
+                numeric.retain(|name| !may_set(text, name));
             }
         }
-        Values { settled, ..Values::default() }
+        Values { settled, numeric, ..Values::default() }
     }
 
     /// Whether there is anything to fill in.
     pub(super) fn is_empty(&self) -> bool {
-        self.settled.is_empty()
+        self.settled.is_empty() && self.numeric.is_empty()
+    }
+
+    /// Whether it surely holds a number.
+    pub(super) fn counts(&self, name: &str) -> bool {
+        self.counted.contains(name)
+    }
+
+    /// A variable gets a number.
+    pub(super) fn count(&mut self, name: &str) {
+        if self.numeric.contains(name) {
+            self.counted.insert(name.to_owned());
+        }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Arg> {
@@ -101,23 +104,34 @@ impl Values {
         self.now.remove(name);
     }
 
-    /// The names that have values.
-    pub(super) fn names(&self) -> BTreeSet<String> {
-        self.now.keys().cloned().collect()
+    /// What is known now.
+    pub(super) fn certain(&self) -> Certain {
+        Certain { names: self.now.keys().cloned().collect(), counted: self.counted.clone() }
     }
 
-    /// Forgets all but these.
-    pub(super) fn keep(&mut self, names: &BTreeSet<String>) {
-        self.now.retain(|name, _| names.contains(name));
+    /// Forgets what was not known then.
+    pub(super) fn keep(&mut self, certain: &Certain) {
+        self.now.retain(|name, _| certain.names.contains(name));
+        self.counted.clone_from(&certain.counted);
     }
 
     /// Hides all: another process does not know them. What was hidden is for [`show`](Values::show).
-    pub(super) fn hide(&mut self) -> BTreeMap<String, Arg> {
-        std::mem::take(&mut self.now)
+    pub(super) fn hide(&mut self) -> (BTreeMap<String, Arg>, BTreeSet<String>) {
+        (std::mem::take(&mut self.now), std::mem::take(&mut self.counted))
     }
 
-    pub(super) fn show(&mut self, hidden: BTreeMap<String, Arg>) {
-        self.now = hidden;
+    pub(super) fn show(&mut self, hidden: (BTreeMap<String, Arg>, BTreeSet<String>)) {
+        (self.now, self.counted) = hidden;
+    }
+
+    /// The names that hold numbers, for [`uncount`](Values::uncount).
+    pub(super) fn counted(&self) -> BTreeSet<String> {
+        self.counted.clone()
+    }
+
+    /// Forgets which names came to hold numbers since then: it is not certain that what set them runs.
+    pub(super) fn uncount(&mut self, counted: BTreeSet<String>) {
+        self.counted = counted;
     }
 
     /// Whether a loop over these words can be followed word by word. If so, it has begun.

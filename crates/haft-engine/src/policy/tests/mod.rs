@@ -602,6 +602,7 @@ mod classifying;
 mod asking;
 
 mod layers;
+mod named;
 
 mod lint;
 

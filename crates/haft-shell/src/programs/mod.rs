@@ -69,6 +69,21 @@ pub struct Facts {
     pub directory: Option<Arg>,
     /// What is not understood about it; `None` if all is.
     pub doubt: Option<String>,
+    /// What must not be there for all this to hold.
+    pub unless: Option<Unless>,
+    /// Whether it goes through all below what it changes: with a home or a workspace that is a loss.
+    pub deep: bool,
+    /// Whether the machine, or all that runs on it, may stop.
+    pub halts: bool,
+}
+
+/// Files by which a directory decides what runs: where one of them is, nothing is known of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unless {
+    /// One with such a name lies where the program runs, or in a directory above: it chooses the program, or how it starts.
+    Above(&'static [&'static str]),
+    /// One whose name begins so, up to its first dot, lies where the program runs: it is loaded instead of the program's own.
+    Beside(&'static [&'static str]),
 }
 
 /// A path that is touched.
@@ -134,6 +149,13 @@ pub fn look_at(argv: &[Arg]) -> Facts {
     facts
 }
 
+/// What a text amounts to that comes in for a program with this name: statements, if it is a database's client.
+#[must_use]
+pub fn class_of_input(name: &str, text: &str) -> Option<Class> {
+    let takes_statements = table::entry(name)?.takes(table::Kind::Sql);
+    takes_statements.then(|| database::judge(&Arg::Known(text.to_owned())).unwrap_or(Class::Write))
+}
+
 /// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.
 const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
 
@@ -175,6 +197,9 @@ impl Facts {
             writes: Vec::new(),
             directory: None,
             doubt: None,
+            unless: None,
+            deep: false,
+            halts: false,
         }
     }
 

@@ -3,7 +3,7 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, below,
+    Arg, Facts, Unless, below,
     judge::{Case, add_options, judge},
     special::git,
     table::{Entry, Meaning, entry},
@@ -14,7 +14,11 @@ use super::{
 pub(super) fn by_name(name: &str, argv: &[Arg]) -> Option<Facts> {
     let entry = entry(name)?;
     let case = Case { name, entry, args: argv.get(1..)? };
-    Some(if prints_only(&case) { Facts::of(Class::ReadOnly) } else { descend(&case, &argv[..1]) })
+    if prints_only(&case) {
+        let unless = entry.launcher.as_deref().map(Unless::Above);
+        return Some(Facts { unless, ..Facts::of(Class::ReadOnly) });
+    }
+    Some(descend(&case, &argv[..1]))
 }
 
 /// `sort --help` and `cargo --version` print something about the program, whatever else it could do.

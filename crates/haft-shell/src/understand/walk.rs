@@ -9,16 +9,18 @@ use std::{borrow::Cow, collections::HashMap, hash::Hash, path::PathBuf};
 use haft_tool::{Access, Class, PathBase};
 
 use super::{
-    Act,
+    Act, bombs,
     effects::{is_no_file, stream},
     numbers::{self, Calculation},
     places::Places,
+    streams::{self, Names},
+    surroundings::{Sight, Surroundings},
     values::{Set, Values},
     words::Meanings,
 };
 use crate::{
     lookup::Lookup,
-    programs::{self, Arg, Facts, KnownPlace, Run, Touch},
+    programs::{self, Arg, Facts, KnownPlace, Run, Touch, Unless},
     syntax::{
         self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
         Part, Pipeline, Redirect, RedirectKind, Script, Word,
@@ -37,6 +39,7 @@ pub(super) struct Walk<'a> {
     other_repositories: HashMap<PathBuf, bool>,
     /// Whether something so far may have made a repository. Git keeps to its own.
     changes_files: bool,
+    around: Surroundings,
     /// Where the line begins.
     start: Places,
     /// Where the shell is now.
@@ -75,6 +78,8 @@ enum Finder {
 enum Input {
     /// This text.
     Text(String),
+    /// Names of files.
+    Names(Names),
     /// Nobody knows.
     Unknown,
     /// Nothing was said: what the shell itself gets.
@@ -90,6 +95,7 @@ impl<'a> Walk<'a> {
             found_inside: HashMap::new(),
             other_repositories: HashMap::new(),
             changes_files: false,
+            around: if base.workspace.is_some() { Surroundings::OnDisk } else { Surroundings::Unknown },
             here: start.clone(),
             start,
             acts: Vec::new(),
@@ -120,6 +126,9 @@ impl<'a> Walk<'a> {
             self.doubt("characters that do not look like what they are");
         }
         self.script(&parsed.script);
+        if bombs::is_in(&parsed.script) {
+            self.acts.push(Act::Bomb);
+        }
         if let Some(error) = &parsed.error {
             self.doubt(format!("the shell's syntax: {}", error.what));
             let rest = text.get(error.at.min(text.len())..).unwrap_or(text);
@@ -189,14 +198,37 @@ impl<'a> Walk<'a> {
             commands => {
                 let mut input = Input::Inherited;
                 for command in commands {
-                    let printed = self.printed(command);
+                    let next = self.handed_on(command, &input);
                     self.apart(|walk| drop(walk.command(command, input)));
-                    input = printed.map_or(Input::Unknown, Input::Text);
+                    input = next;
                 }
                 self.stay()
             }
         };
         if pipeline.negated { After { done: after.failed, failed: after.done } } else { after }
+    }
+
+    /// What the next command of a pipeline gets from this one.
+    fn handed_on(&self, command: &Command, input: &Input) -> Input {
+        if let Some(text) = self.printed(command) {
+            return Input::Text(text);
+        }
+        let CommandKind::Simple { assignments, words } = &command.kind else { return Input::Unknown };
+        let only_errors = |redirect: &Redirect| {
+            matches!(
+                (&redirect.descriptor, &redirect.kind),
+                (Some(Descriptor::Number(2)), RedirectKind::Write(_))
+            )
+        };
+        if !assignments.is_empty() || !command.redirects.iter().all(only_errors) {
+            return Input::Unknown;
+        }
+        let argv = self.meanings().arguments(words);
+        let names = match input {
+            Input::Names(names) => names.clone().through(&argv),
+            _ => None,
+        };
+        names.or_else(|| Names::printed_by(&argv)).map_or(Input::Unknown, Input::Names)
     }
 
     /// What a command prints, if it does nothing else: `echo ls | sh` is a way to write `ls`.
@@ -555,6 +587,12 @@ impl<'a> Walk<'a> {
         if self.is_of_the_workspace(&program, finder) {
             facts.distrust();
         }
+        if let Input::Text(text) = &input {
+            facts.class = facts.class.max(programs::class_of_input(&program, text).unwrap_or(facts.class));
+        }
+        if let Some(unless) = facts.unless {
+            self.look_around(&program, unless, &mut facts);
+        }
         if is_git(&program) && self.is_elsewhere(facts.directory.as_ref()) {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
@@ -640,13 +678,39 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// What is said of a program may hold only where its directory does not say otherwise.
+    fn look_around(&mut self, program: &str, unless: Unless, facts: &mut Facts) {
+        let Some(directory) = self.here.only() else {
+            return self.doubt(format!("{program} in a directory that is known only when it runs"));
+        };
+        match self.around.look(unless, directory, self.base.home.as_deref()) {
+            Sight::Clear => {}
+            Sight::Found(file) => {
+                self.doubt(format!("{program}, which {} may replace or change", file.display()));
+            }
+            Sight::Unsure => {
+                let (Unless::Above(names) | Unless::Beside(names)) = unless;
+                let first = names.first().copied().unwrap_or(".");
+                let above = directory
+                    .ancestors()
+                    .skip(1)
+                    .filter_map(|place| place.join(first).to_str().map(str::to_owned));
+                let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
+                facts.touches.extend(above.map(touch));
+            }
+        }
+    }
+
     /// What the program of an act runs.
     fn follow_all(&mut self, at: usize, program: &str, input: &Input) {
-        let Act::Run { facts, .. } = &self.acts[at] else { return };
+        let Act::Run { facts, argv, .. } = &self.acts[at] else { return };
         if facts.runs.is_empty() {
             return;
         }
-        let runs = facts.runs.clone();
+        let mut runs = facts.runs.clone();
+        if program == "xargs" {
+            runs.iter_mut().for_each(|run| feed(run, argv, input));
+        }
         self.depth += 1;
         runs.into_iter().for_each(|run| self.follow(program, run, input));
         self.depth -= 1;
@@ -687,7 +751,9 @@ impl<'a> Walk<'a> {
                     let text = text.clone();
                     self.elsewhere(|walk| walk.nested(&text));
                 }
-                Input::Unknown | Input::Inherited => self.doubt("a script that comes in while it runs"),
+                Input::Names(_) | Input::Unknown | Input::Inherited => {
+                    self.doubt("a script that comes in while it runs")
+                }
             },
         }
     }
@@ -807,6 +873,30 @@ impl<'a> Walk<'a> {
             }
             _ => {}
         }
+    }
+}
+
+/// Puts what comes in for xargs in its place, where that is known and is only looked at.
+fn feed(run: &mut Run, xargs: &[Arg], input: &Input) {
+    let Run::Command { argv, .. } = run else { return };
+    let Some(options) = streams::options_of_xargs(xargs) else { return };
+    // Then all that is not known of the words it runs is what comes in.
+    if xargs.iter().any(|arg| matches!(arg, Arg::Unknown { .. })) {
+        return;
+    }
+    let added = match input {
+        Input::Text(text) if !text.contains(['\'', '"', '\\', '\0']) => {
+            Some(text.split_whitespace().map(|word| Arg::Known(word.to_owned())).collect())
+        }
+        Input::Names(names) => names.added(&options),
+        _ => None,
+    };
+    let Some(added) = added else { return };
+    let is_whole = |arg: &Arg| matches!(arg, Arg::Unknown { prefix, .. } if prefix.is_empty());
+    let fed: Vec<Arg> =
+        argv.iter().flat_map(|arg| if is_whole(arg) { added.clone() } else { vec![arg.clone()] }).collect();
+    if streams::only_looks(&fed) {
+        *argv = fed;
     }
 }
 

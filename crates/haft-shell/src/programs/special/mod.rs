@@ -8,6 +8,7 @@ mod sed;
 mod awk;
 mod file; //    tar, dd, kill
 pub(super) mod git;
+mod system; //  ps, python
 
 use super::{Facts, judge::Case};
 
@@ -30,6 +31,8 @@ pub(super) enum Special {
     Kill,
     Loose,
     Parallel,
+    Ps,
+    Python,
     Sed,
     Set,
     Shell,
@@ -65,6 +68,8 @@ impl Special {
             "kill" => Special::Kill,
             "loose" => Special::Loose,
             "parallel" => Special::Parallel,
+            "ps" => Special::Ps,
+            "python" => Special::Python,
             "sed" => Special::Sed,
             "set" => Special::Set,
             "shell" => Special::Shell,
@@ -101,6 +106,8 @@ impl Special {
             Special::Kill => file::kill(case),
             Special::Loose => wrap::loose(case),
             Special::Parallel => wrap::parallel(case),
+            Special::Ps => system::ps(case),
+            Special::Python => system::python(case),
             Special::Sed => sed::judge(case),
             Special::Set => builtin::set(case),
             Special::Shell => shell::shell(case),

@@ -90,7 +90,13 @@ impl DeclaredFiles {
         let covers = |(place, declared): &(PathBuf, Access)| {
             real.starts_with(place) && (access == Access::Read || *declared == Access::Write)
         };
-        if self.places.iter().any(covers) { Ok(real) } else { Err(not_permitted(path)) }
+        if !self.places.iter().any(covers) {
+            return Err(not_permitted(path));
+        }
+        if let Some((session, _)) = &self.gate.rules {
+            session.refuse_results_of_others(&real)?;
+        }
+        Ok(real)
     }
 
     /// What is replaced must be what the model believes is there.

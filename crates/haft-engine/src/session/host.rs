@@ -66,7 +66,8 @@ impl CallHost {
         let effects = &prepared.effects;
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
-        let doer = prepared.ticket.as_ref().map(|ticket| Doer {
+        let recorded = prepared.ticket.as_ref().filter(|_| session.engine().journal().is_some());
+        let doer = recorded.map(|ticket| Doer {
             key: ticket.key.clone(),
             turn,
             workspace: session.workspace().to_path_buf(),
@@ -155,10 +156,10 @@ impl Host for CallHost {
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
         let redacted = self.redactor().map(|redactor| redactor.redact(&text).text.into_owned());
         let text = Block::Text(redacted.unwrap_or(text));
-        self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![text]))
+        self.session.results().keep(self.session.id(), call, Arc::new(vec![text]))
     }
     fn keeper(&self, call: &CallId) -> Keeper {
-        let (results, session) = (self.session.engine().shared_results(), self.session.id().clone());
+        let (results, session) = (self.session.results().clone(), self.session.id().clone());
         let call = call.clone();
         let redactor = self.redactor().cloned();
         Keeper::new(move || {

@@ -63,9 +63,9 @@ impl<'a> KernelCx<'a> {
         self.turn.session
     }
 
-    /// Who is asked.
+    /// Whom the session asks.
     pub fn asker(&self) -> &'a dyn Asker {
-        self.turn.session.engine().asker()
+        self.turn.session.asker()
     }
 
     /// Has the person decide something, perhaps after reading something, until they have or nobody waits for it any more.

@@ -69,7 +69,7 @@ fn process(workspace: &Workspace, book: &Arc<dyn Book>, probe: &Probe) -> Sessio
 fn process_with(workspace: &Workspace, journal: Journal, probe: &Probe) -> Session {
     let engine = haft_testkit::engine(workspace).tool(once(probe)).tool(often(probe)).journal(journal);
     let options =
-        SessionOptions { mode: Mode::Bypass, id: "s".into(), ..SessionOptions::at(workspace.root()) };
+        SessionOptions { mode: Mode::Bypass, id: Some("s".into()), ..SessionOptions::at(workspace.root()) };
     engine.build().unwrap().session(options).unwrap()
 }
 
@@ -368,7 +368,7 @@ async fn what_the_budget_of_a_turn_cuts_is_recorded_with_its_handle() {
         .journal(Journal::new(book.clone(), |_| {}))
         .build()
         .unwrap();
-    let options = SessionOptions { id: "s".into(), ..SessionOptions::at(workspace.root()) };
+    let options = SessionOptions { id: Some("s".into()), ..SessionOptions::at(workspace.root()) };
     let session = engine.session(options).unwrap();
     let sized = |id: &str, bytes: usize| Call::new(id, "Sized", json!({ "bytes": bytes }));
     let told = session.turn(vec![sized("small", 100), sized("large", 30_000)]).await;

@@ -7,7 +7,7 @@ use haft_tool::{Change, Fault, Reply};
 use super::{CallCx, Ended, Prepared, recall::Ticket};
 use crate::{
     result::{Meta, ToolResult, from_fault, from_reply, redact},
-    session::{CallState, Deed, Ending},
+    session::{Deed, Ending},
     turn::Event,
 };
 
@@ -93,17 +93,25 @@ pub(crate) const NEVER_RAN: Manner = Manner { ran: false, side_effects: false };
 
 /// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
 pub(crate) async fn record(cx: &CallCx<'_>, ticket: Option<&Ticket>, manner: Manner, ended: &mut Ended) {
-    if let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), ticket) {
-        let Manner { ran, side_effects } = manner;
-        let (result, changes) = (&*ended.result, told_changes(cx, &ended.changes));
-        let ending = Ending { key: &ticket.key, turn: cx.turn, ran, side_effects, result, changes: &changes };
-        let recorded = journal.finished(ending).await;
-        cx.came(ticket, if ran { CallState::Finished } else { CallState::Refused });
-        if let Err(err) = recorded {
+    if let Some(ticket) = ticket {
+        let recorded = match cx.session.engine().journal() {
+            Some(journal) => {
+                let Manner { ran, side_effects } = manner;
+                let (result, changes) = (&*ended.result, told_changes(cx, &ended.changes));
+                let (key, turn, changes) = (&ticket.key, cx.turn, &*changes);
+                journal.finished(Ending { key, turn, ran, side_effects, result, changes }).await
+            }
+            None => Ok(()),
+        };
+        if let Err(err) = &recorded {
             let words = format!("this result was not recorded: {err}");
             // That the call itself is not there says more.
             ended.result.meta.notes.entry("journal").or_insert_with(|| words.into());
         }
+        if manner.ran && manner.side_effects {
+            cx.keep(ticket, ended, recorded.is_ok());
+        }
+        cx.ended(ticket, manner);
     }
     cx.events.send(|| Event::Finished(Arc::new((*ended.result).clone())));
 }

@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use haft_tool::{Block, CallId, Caller, SessionId};
+use haft_tool::{Block, CallId, Caller, Class, Effects, SessionId};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, futures::Notified};
 
@@ -150,6 +150,8 @@ struct Calls {
     turn: u32,
     /// Those that never came to their end, as far as is known.
     open: BTreeSet<u32>,
+    /// Those whose results nobody has got yet.
+    undelivered: BTreeSet<u32>,
     /// Turns, and those of them before from which calls came again in them.
     came_again: BTreeSet<(u32, u32)>,
     counts_anew: bool,
@@ -163,8 +165,31 @@ struct Before {
     nth: u32,
     turn: u32,
     state: CallState,
-    /// It only looked, in this process: it is made again when it comes again.
-    looks: bool,
+    /// What it did, where that is known in this process.
+    did: Did,
+    /// Whether it stands without a result in a conversation: when it comes again, it is the same.
+    is_missed: bool,
+}
+
+/// What a call did, as far as it matters when it comes again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Did {
+    /// It only looked: it is made again, and shows what is there now.
+    Look,
+    /// It may have changed something.
+    Change,
+    /// It may have changed something that nobody takes back.
+    Irreversible,
+}
+
+impl Did {
+    pub(crate) fn of(effects: &Effects, has_side_effects: bool) -> Did {
+        match has_side_effects {
+            false => Did::Look,
+            true if effects.class() == Class::Destructive => Did::Irreversible,
+            true => Did::Change,
+        }
+    }
 }
 
 /// What is known of a call that arrives.
@@ -195,7 +220,7 @@ impl Known {
             if !turn_ended {
                 calls.open.insert(turn);
             }
-            let before = Before { digest: key.digest, nth: key.nth, turn, state, looks: false };
+            let before = Before { digest: key.digest, nth: key.nth, turn, state, did: Did::Change, is_missed: false };
             calls.note(key.call, before);
         }
         Known { calls: Mutex::new(calls), was_recorded, of_others, ..Known::default() }
@@ -207,10 +232,19 @@ impl Known {
         calls.turn += 1;
         let turn = calls.turn;
         calls.open.insert(turn);
+        calls.undelivered.insert(turn);
         if calls.open.len() > MOST {
             calls.open.pop_first();
         }
+        if calls.undelivered.len() > MOST {
+            calls.undelivered.pop_first();
+        }
         turn
+    }
+
+    /// Whoever began the turn has its results.
+    pub(crate) fn delivered(&self, turn: u32) {
+        self.lock().undelivered.remove(&turn);
     }
 
     /// Ids mean nothing from now on.
@@ -235,18 +269,23 @@ impl Known {
     }
 
     /// A call arrives.
-    pub(crate) fn arrives(&self, identity: &Identity, turn: u32, call: &Call) -> Arrival {
+    ///
+    /// `recalls`: a journal keeps the results of all calls. Without one, a call whose result was given is a new one when it
+    /// comes again, unless nobody could take it back.
+    pub(crate) fn arrives(&self, identity: &Identity, turn: u32, call: &Call, recalls: bool) -> Arrival {
         let digest = identity.digest(call);
         let mut calls = self.lock();
         let last = turn.saturating_sub(1);
         let before = calls.before(&call.id, digest);
-        if let Some(looked) = before.filter(|before| before.looks && before.turn < turn)
-            && calls.open.contains(&looked.turn)
-        {
-            calls.came_again.insert((turn, looked.turn));
-        }
-        let is_same = |before: &Before| !calls.counts_anew || calls.open.contains(&before.turn);
-        let came_again = before.filter(|before| !before.looks && is_same(before));
+        let is_same = |before: &Before| {
+            let has_no_result = matches!(before.state, CallState::Open | CallState::CutOff)
+                || calls.open.contains(&before.turn)
+                || calls.undelivered.contains(&before.turn)
+                || before.is_missed;
+            let is_kept = recalls || before.did == Did::Irreversible;
+            has_no_result || (is_kept && !calls.counts_anew)
+        };
+        let came_again = before.filter(is_same);
         let nth = match (came_again, before) {
             (Some(before), _) => before.nth,
             (None, Some(before)) => before.nth + 1,
@@ -259,13 +298,23 @@ impl Known {
             Some(_) => {}
             None => {
                 let state = CallState::Refused; // Until it starts.
-                calls.note(call.id.clone(), Before { digest, nth, turn, state, looks: false });
+                let before = Before { digest, nth, turn, state, did: Did::Change, is_missed: false };
+                calls.note(call.id.clone(), before);
             }
         }
         let key = CallKey { session: identity.session.clone(), call: call.id.clone(), digest, nth };
         let is_recent = came_again.is_some_and(|before| before.turn >= last);
-        let was_told = came_again.is_some_and(|before| !calls.open.contains(&before.turn));
-        Arrival { key, before: came_again.map(|before| before.state), is_recent, was_told }
+        let was_told = came_again.is_some_and(|before| {
+            !calls.open.contains(&before.turn)
+                && !calls.undelivered.contains(&before.turn)
+                && !before.is_missed
+        });
+        // One that only looked is the same call, and looks again.
+        let how_far = |before: Before| match (before.state, before.did) {
+            (CallState::Finished, Did::Look) => CallState::Refused,
+            (state, _) => state,
+        };
+        Arrival { key, before: came_again.map(how_far), is_recent, was_told }
     }
 
     /// A call may have been made by somebody of whom nothing is known here: another process, or another session. One that is
@@ -273,14 +322,17 @@ impl Known {
     pub(crate) fn suspect(&self, identity: &Identity, call: &Call) {
         let digest = identity.digest(call);
         let mut calls = self.lock();
-        let same_id = calls.by_id.get(&call.id);
-        let is_known = same_id.is_some_and(|same_id| same_id.iter().any(|before| before.digest == digest));
+        let mut same_id = calls.by_id.get_mut(&call.id);
+        let same = same_id.iter_mut().flat_map(|same_id| same_id.iter_mut().rev());
+        if let Some(before) = same.into_iter().find(|before| before.digest == digest) {
+            before.is_missed = true;
+            return;
+        }
         let was_never_begun =
             same_id.is_none() && self.was_recorded && !self.of_others.contains(&call.id);
-        if !is_known && !was_never_begun {
-            let before = Before { digest, nth: 0, turn: 0, state: CallState::CutOff, looks: false };
-            calls.open.insert(0);
-            calls.note(call.id.clone(), before);
+        if !was_never_begun {
+            let (state, did) = (CallState::CutOff, Did::Change);
+            calls.note(call.id.clone(), Before { digest, nth: 0, turn: 0, state, did, is_missed: true });
         }
     }
 
@@ -309,12 +361,9 @@ impl Known {
         self.changed.notified()
     }
 
-    /// A call has its result. `looked`: it changed nothing.
-    pub(crate) fn ended(&self, key: &CallKey, state: CallState, looked: bool) {
-        self.change(key, |before| {
-            before.state = state;
-            before.looks = looked && state == CallState::Finished;
-        });
+    /// A call that ran has its result.
+    pub(crate) fn finished(&self, key: &CallKey, did: Did) {
+        self.change(key, |before| (before.state, before.did) = (CallState::Finished, did));
     }
 
     /// Keeps what came of a call, for whoever sends it again.
@@ -440,10 +489,11 @@ mod tests {
     #[test]
     fn results_that_are_kept_are_bounded() {
         let known = Known::default();
-        let key = |n: usize| known.arrives(&whose(), 1, &Call::new(n.to_string(), "T", json!(n))).key;
+        let key = |n: usize| known.arrives(&whose(), 1, &Call::new(n.to_string(), "T", json!(n)), true).key;
         let keep = |n: usize, text: String| {
-            let fault = haft_tool::Fault::failed(text);
-            let result = crate::result::refused(key(n).call, "T".to_owned(), &fault);
+            let fault = haft_tool::Fault::failed("x");
+            let mut result = crate::result::refused(key(n).call, "T".to_owned(), &fault);
+            result.blocks = vec![Block::Text(text)];
             known.keep(&key(n), Finished { result, changes: Vec::new() });
         };
         (0..MOST_RESULTS + 5).for_each(|n| keep(n, "x".to_owned()));
@@ -467,7 +517,7 @@ mod tests {
                 .split_whitespace()
                 .map(|word| {
                     let (id, input) = word.split_once(':').unwrap();
-                    let arrival = known.arrives(&whose(), turn, &Call::new(id, "T", json!(input)));
+                    let arrival = known.arrives(&whose(), turn, &Call::new(id, "T", json!(input)), true);
                     known.came(&arrival.key, CallState::Finished);
                     let nth = if arrival.key.nth > 0 { arrival.key.nth.to_string() } else { String::new() };
                     if arrival.before.is_none() { format!("new{nth}") } else { format!("again{nth}") }
@@ -475,6 +525,7 @@ mod tests {
                 .collect();
             if ends {
                 known.turn_ended(turn);
+                known.delivered(turn);
             }
             told.push(words.join(" "));
         }
@@ -512,7 +563,7 @@ mod tests {
     fn a_turn_that_was_cut_off_has_ended_when_it_was_sent_again() {
         let known = Known::recall(&whose(), vec![past("1", CallState::CutOff), past("2", CallState::Finished)]);
         known.count_anew();
-        let arrives = |turn| known.arrives(&whose(), turn, &Call::new("1", "T", json!("test")));
+        let arrives = |turn| known.arrives(&whose(), turn, &Call::new("1", "T", json!("test")), true);
         let again = arrives(known.next_turn());
         assert_eq!((again.before, again.key.nth), (Some(CallState::CutOff), 0));
         known.came(&again.key, CallState::Finished);
@@ -524,10 +575,10 @@ mod tests {
     #[test]
     fn a_turn_of_which_a_call_is_still_cut_off_has_not_ended() {
         let known = Known::recall(&whose(), vec![past("1", CallState::CutOff), past("2", CallState::CutOff)]);
-        let again = known.arrives(&whose(), known.next_turn(), &Call::new("1", "T", json!("test")));
+        let again = known.arrives(&whose(), known.next_turn(), &Call::new("1", "T", json!("test")), true);
         known.came(&again.key, CallState::Finished);
         assert_eq!(known.turn_ended(2), [0; 0]);
-        let rest = known.arrives(&whose(), known.next_turn(), &Call::new("2", "T", json!("test")));
+        let rest = known.arrives(&whose(), known.next_turn(), &Call::new("2", "T", json!("test")), true);
         assert_eq!(rest.before, Some(CallState::CutOff));
         known.came(&rest.key, CallState::Finished);
         assert_eq!(known.turn_ended(3), [1]);
@@ -537,7 +588,7 @@ mod tests {
     fn what_is_known_is_bounded() {
         let known = Known::default();
         for n in 0..3 * MOST {
-            known.arrives(&whose(), 1, &Call::new(format!("c{n}"), "T", json!(n)));
+            known.arrives(&whose(), 1, &Call::new(format!("c{n}"), "T", json!(n)), true);
         }
         let calls = known.lock();
         assert_eq!((calls.order.len(), calls.by_id.len()), (MOST, MOST));

@@ -36,13 +36,37 @@ pub struct Within {
     pub room: usize,
 }
 
-/// Runs a turn to its end. There is exactly one result per call, in the order of the calls.
+/// Runs a turn to its end, and takes its results as given. There is exactly one result per call, in the order of the calls.
 pub(crate) async fn drive(
     session: &Session,
     feed: Feed,
     events: &Events,
     interrupt: &Interrupt,
 ) -> Vec<ToolResult> {
+    drive_undelivered(session, feed, events, interrupt).await.deliver(session)
+}
+
+/// The results of a turn, for whoever takes them later.
+pub(crate) struct Driven {
+    turn: u32,
+    results: Vec<ToolResult>,
+}
+
+impl Driven {
+    /// The results, which are given now: a call that comes again after this was answered.
+    pub(crate) fn deliver(self, session: &Session) -> Vec<ToolResult> {
+        session.delivered(self.turn);
+        self.results
+    }
+}
+
+/// Runs a turn to its end.
+pub(crate) async fn drive_undelivered(
+    session: &Session,
+    feed: Feed,
+    events: &Events,
+    interrupt: &Interrupt,
+) -> Driven {
     let pool = session.pool();
     let cx = CallCx { session, pool: &pool, events, interrupt, turn: session.begin_turn().await };
     let within = Within { until_error: false, room: session.engine().settings().budget.per_turn };
@@ -51,7 +75,7 @@ pub(crate) async fn drive(
     events.ended(&results);
     session.end_turn(cx.turn, results.len()).await;
     std::mem::forget(undelivered);
-    results
+    Driven { turn: cx.turn, results }
 }
 
 /// A turn whose results nobody has got. If it is dropped, the model was not shown what its calls have read.

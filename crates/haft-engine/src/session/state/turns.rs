@@ -148,6 +148,13 @@ impl Session {
         turn
     }
 
+    /// Whoever began a turn has its results.
+    pub(crate) fn delivered(&self, turn: u32) {
+        if let Some(known) = self.known_by_now() {
+            known.delivered(turn);
+        }
+    }
+
     /// Every call of a turn has its result.
     pub(crate) async fn end_turn(&self, turn: u32, calls: usize) {
         let earlier = self.known().await.turn_ended(turn);

@@ -19,7 +19,7 @@ use haft_tool::{CallId, Cx, Fault, FaultKind, shown};
 use super::{CallCx, Ended, Prepared, begin::Halt, finish};
 use crate::{
     result::{ToolResult, refused},
-    session::{Arrival, CallKey, CallState, Evidence, Finished, Found, Journal, Note, Noted},
+    session::{Arrival, CallKey, CallState, Did, Evidence, Finished, Found, Journal, Note, Noted},
     turn::{Call, Event},
 };
 
@@ -47,7 +47,7 @@ impl<'t> CallCx<'t> {
             known.count_anew();
         }
         let Arrival { key, before, is_recent, was_told } =
-            known.arrives(self.session.identity(), self.turn, call);
+            known.arrives(self.session.identity(), self.turn, call, self.recalling().is_some());
         let was_dropped = AtomicBool::new(before == Some(CallState::CutOff));
         Some(Arc::new(Ticket { key, before, is_recent, was_told, is_ours: AtomicBool::default(), was_dropped }))
     }
@@ -114,8 +114,8 @@ impl CallCx<'_> {
     pub(super) fn ended(&self, ticket: &Ticket, manner: finish::Manner) {
         let Some(known) = self.session.known_by_now() else { return };
         match manner.ran {
-            true => known.ended(&ticket.key, CallState::Finished, !manner.side_effects),
-            false => self.give_back(ticket),
+            Some(did) => known.finished(&ticket.key, did),
+            None => self.give_back(ticket),
         }
     }
 
@@ -248,7 +248,7 @@ pub(super) async fn cut_off(cx: &CallCx<'_>, prepared: &Prepared<'_>, ticket: &T
     let result = refused(prepared.call.clone(), prepared.name.clone(), &fault);
     let mut ended = Ended { result: Box::new(result), changes: Vec::new() };
     finish::hide_secrets(cx, prepared.entry.name(), &mut ended.result);
-    let manner = finish::Manner { ran: true, side_effects: true };
+    let manner = finish::Manner { ran: Some(Did::Change) };
     finish::record(cx, Some(ticket), manner, &mut ended).await;
     Halt::Answered(Box::new(ended))
 }

@@ -216,7 +216,9 @@ impl Known {
             was_recorded = true;
             // The session was not kept since: what such a call showed must be seen again, and nothing is done twice.
             let is_unseen = read_only && !turn_ended && state == CallState::Finished;
-            let state = if is_unseen { CallState::Refused } else { state };
+            // One that runs elsewhere is waited for by the journal, when it is claimed there.
+            let is_elsewhere = state == CallState::Open;
+            let state = if is_unseen || is_elsewhere { CallState::Refused } else { state };
             if !turn_ended {
                 calls.open.insert(turn);
             }

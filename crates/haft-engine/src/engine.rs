@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{Arc, Mutex, Once, PoisonError},
     time::Duration,
@@ -240,6 +241,11 @@ impl Engine {
     }
 }
 
+/// What a source has now. One that breaks has nothing; the pool says so.
+fn tools_of(source: &dyn Source) -> Vec<SharedTool> {
+    catch_unwind(AssertUnwindSafe(|| source.tools().to_vec())).unwrap_or_default()
+}
+
 /// Why an engine cannot be built.
 #[derive(Debug)]
 pub enum BuildError {
@@ -443,7 +449,7 @@ impl EngineBuilder {
             sources.push(Arc::new(StaticSource::new("builtin", self.tools)?));
         }
         sources.extend(self.sources);
-        let tools: Vec<SharedTool> = sources.iter().flat_map(|source| source.tools().to_vec()).collect();
+        let tools: Vec<SharedTool> = sources.iter().flat_map(|source| tools_of(&**source)).collect();
         let toolsets = Toolsets::new(self.toolsets, tools.iter().map(|tool| tool.spec()))?;
         let mut pools = match &self.pins {
             Some(pins) => self.gates.pins(pins.clone()),

@@ -50,6 +50,8 @@ struct Inner {
     /// Whose calls its calls are: a recalled answer never crosses it.
     identity: Identity,
     asker: Arc<dyn Asker>,
+    /// Whether it was given one besides the engine's.
+    has_own_asker: bool,
     keeper: Option<Arc<dyn RuleKeeper>>,
     /// Those that only it has, and its sub-agents.
     sources: Vec<Arc<dyn Source>>,
@@ -202,6 +204,11 @@ impl Session {
     /// Whom it asks.
     pub fn asker(&self) -> &dyn Asker {
         &*self.0.asker
+    }
+
+    /// The asker that this session was given, which takes the place of any other.
+    pub(crate) fn own_asker(&self) -> Option<Arc<dyn Asker>> {
+        self.0.has_own_asker.then(|| self.0.asker.clone())
     }
 
     pub(crate) fn keeper(&self) -> Option<&dyn RuleKeeper> {

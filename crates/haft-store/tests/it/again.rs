@@ -20,7 +20,7 @@ use haft_store::{
     results::{ResultLimits, Results},
 };
 use haft_testkit::{Probe, Workspace};
-use haft_tool::{BoxFuture, Caller, Change, Cx, Effects, FaultKind, Reply, SharedTool, tool};
+use haft_tool::{BoxFuture, Caller, Change, Cx, Effects, FaultKind, Reply, SessionFacts, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -306,7 +306,11 @@ impl Asker for Yes {
 }
 
 impl RuleKeeper for Yes {
-    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+    fn keep<'a>(
+        &'a self,
+        _: &'a SessionFacts,
+        rules: &'a [String],
+    ) -> BoxFuture<'a, io::Result<Vec<Written>>> {
         let written = Written::all(rules, Origin::Session);
         Box::pin(async { Ok(written) })
     }

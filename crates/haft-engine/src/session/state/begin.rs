@@ -187,6 +187,7 @@ impl Session {
             interrupt: Interrupt::default(),
         };
         Ok(Session(Arc::new(Inner {
+            has_own_asker: options.asker.is_some(),
             asker: options.asker.unwrap_or_else(|| engine.asker().clone()),
             keeper: options.rule_keeper.or_else(|| engine.keeper().cloned()),
             sources: options.sources,

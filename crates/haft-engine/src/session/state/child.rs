@@ -108,6 +108,7 @@ impl Session {
         };
         let child = Session(Arc::new(Inner {
             asker: self.0.asker.clone(),
+            has_own_asker: self.0.has_own_asker,
             keeper: self.0.keeper.clone(),
             sources: self.0.sources.clone(),
             results: self.0.results.clone(),

@@ -2,10 +2,12 @@
 
 use std::{
     io,
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
 };
 
+use futures::FutureExt;
 use haft_tool::{Block, CallId, Fault};
 
 use super::Session;
@@ -144,7 +146,8 @@ impl Session {
         let workspace = self.workspace();
         let note = Note::Turn { workspace: &workspace, mode: self.mode(), caller: &self.0.caller };
         // Nothing depends on it: each call says for itself that it could not be recorded.
-        let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+        let noted = journal.noted(Noted { session: self.id(), call: None, turn, note });
+        let _ = AssertUnwindSafe(noted).catch_unwind().await;
         turn
     }
 
@@ -161,7 +164,8 @@ impl Session {
         let Some(journal) = self.engine().journal() else { return };
         let note = Note::TurnEnded { calls };
         for turn in earlier.into_iter().chain([turn]) {
-            let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+            let noted = journal.noted(Noted { session: self.id(), call: None, turn, note });
+            let _ = AssertUnwindSafe(noted).catch_unwind().await;
         }
     }
 }

@@ -31,6 +31,27 @@ use crate::{
 };
 
 /// How a session begins.
+///
+/// One engine serves many users, each with a session that asks its own person:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft_engine::{Engine, SessionOptions, policy::Nobody};
+/// use haft_tool::Caller;
+///
+/// let engine = Engine::builder().build()?;
+/// let begin = |user: &str| {
+///     engine.session(SessionOptions {
+///         caller: Caller { user: Some(user.to_owned()), ..Caller::default() },
+///         asker: Some(Arc::new(Nobody)),
+///         ..SessionOptions::at("/")
+///     })
+/// };
+/// let (ann, bob) = (begin("ann")?, begin("bob")?);
+/// assert_ne!(ann.id(), bob.id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct SessionOptions {
     /// The session's id. Without one, each session that begins from these options gets an id that no other has.

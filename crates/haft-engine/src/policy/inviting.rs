@@ -29,7 +29,8 @@ const ROW: usize = 120;
 pub(super) fn put<'a, A: Asker + ?Sized>(asker: &'a A, invitation: Invitation<'a>) -> BoxFuture<'a, Given> {
     Box::pin(async move {
         let (message, schema) = (words(&invitation), form());
-        let inquiry = Inquiry { session: invitation.session, who: invitation.who, message: &message, schema: &schema };
+        let inquiry =
+            Inquiry { session: invitation.session, who: invitation.who, message: &message, schema: &schema };
         match asker.inquire(inquiry).await {
             Given::Answers(answers) if answers.get(ANSWER).is_some_and(|answer| answer == YES) => {
                 Given::Answers(serde_json::Map::new())
@@ -103,8 +104,13 @@ mod tests {
             &["Mind"],
         );
         let long = format!("https://example.com/{}", "x".repeat(1000));
-        let words =
-            words(&Invitation { session: None, who: "s", message: &"m".repeat(5000), url: &long, host: "example.com" });
+        let words = words(&Invitation {
+            session: None,
+            who: "s",
+            message: &"m".repeat(5000),
+            url: &long,
+            host: "example.com",
+        });
         assert!(words.replace('\n', "").contains(&long), "{words}");
         assert!(words.lines().all(|line| line.chars().count() < 700));
     }

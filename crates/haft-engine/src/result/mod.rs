@@ -15,7 +15,7 @@ pub(crate) use budget::Attic;
 pub use budget::{Budget, size};
 pub(crate) use compose::{from_fault, from_reply, refused};
 pub use preview::{Preview, preview};
-pub(crate) use redact::{RedactedWriter, redact};
 pub(crate) use private::{PrivateResults, PrivateRoot};
+pub(crate) use redact::{RedactedWriter, redact};
 pub use store::{FileStore, ResultStore};
 pub use tool_result::{FaultFacts, Meta, ToolResult, Truncation};

@@ -113,7 +113,9 @@ fn prepare(directory: &Path) -> io::Result<()> {
         return Ok(());
     }
     let directory = shown(directory);
-    Err(io::Error::other(format!("the directory {directory} is not this user's alone, so nothing is kept there")))
+    Err(io::Error::other(format!(
+        "the directory {directory} is not this user's alone, so nothing is kept there"
+    )))
 }
 
 /// Whether it is a directory of this user's that nobody else may enter.

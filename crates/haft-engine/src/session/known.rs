@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use haft_tool::{Block, CallId, Caller, Class, Effects, SessionId};
+use haft_tool::{Block, CallId, Caller, Class, Effects, FaultKind, SessionId};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, futures::Notified};
 
@@ -27,10 +27,10 @@ pub(crate) const MOST: usize = 4096;
 
 /// So many results of calls that changed something are kept where no journal keeps them, and so many bytes of text.
 const MOST_RESULTS: usize = 64;
-const MOST_RESULT_BYTES: usize = 256 * 1024;
+const MOST_RESULT_BYTES: usize = 64 * 1024;
 
 /// So many sessions that have ended are remembered by an engine.
-const MOST_SESSIONS: usize = 1024;
+const MOST_SESSIONS: usize = 512;
 
 /// Whose calls a session's calls are. Two sessions of one id that belong to different callers, or work in different
 /// workspaces, know nothing of each other's calls.
@@ -178,15 +178,17 @@ pub(crate) enum Did {
     Look,
     /// It may have changed something.
     Change,
-    /// It may have changed something that nobody takes back.
+    /// It may have changed something that nobody takes back, or it was stopped on the way, so that nobody can say what it did.
     Irreversible,
 }
 
 impl Did {
-    pub(crate) fn of(effects: &Effects, has_side_effects: bool) -> Did {
+    pub(crate) fn of(effects: &Effects, has_side_effects: bool, fault: Option<FaultKind>) -> Did {
+        use FaultKind::{Cancelled, Internal, Interrupted, TimedOut};
+        let was_stopped = matches!(fault, Some(Cancelled | TimedOut | Interrupted | Internal));
         match has_side_effects {
             false => Did::Look,
-            true if effects.class() == Class::Destructive => Did::Irreversible,
+            true if was_stopped || effects.class() == Class::Destructive => Did::Irreversible,
             true => Did::Change,
         }
     }
@@ -222,7 +224,8 @@ impl Known {
             if !turn_ended {
                 calls.open.insert(turn);
             }
-            let before = Before { digest: key.digest, nth: key.nth, turn, state, did: Did::Change, is_missed: false };
+            let before =
+                Before { digest: key.digest, nth: key.nth, turn, state, did: Did::Change, is_missed: false };
             calls.note(key.call, before);
         }
         Known { calls: Mutex::new(calls), was_recorded, of_others, ..Known::default() }
@@ -330,8 +333,7 @@ impl Known {
             before.is_missed = true;
             return;
         }
-        let was_never_begun =
-            same_id.is_none() && self.was_recorded && !self.of_others.contains(&call.id);
+        let was_never_begun = same_id.is_none() && self.was_recorded && !self.of_others.contains(&call.id);
         if !was_never_begun {
             let (state, did) = (CallState::CutOff, Did::Change);
             calls.note(call.id.clone(), Before { digest, nth: 0, turn: 0, state, did, is_missed: true });
@@ -465,7 +467,8 @@ mod tests {
             channel: None,
         };
         let call = Call::new("1", "Read", json!({ "file_path": "a" }));
-        let of = |workspace: &str, caller| Identity::new(&"s".into(), Path::new(workspace), &caller).digest(&call);
+        let of =
+            |workspace: &str, caller| Identity::new(&"s".into(), Path::new(workspace), &caller).digest(&call);
         let ann = of("/w", caller(Some("ann"), &["admin"]));
         assert_eq!(ann, of("/w", caller(Some("ann"), &[])), "the same person with other roles");
         assert_ne!(ann, of("/v", caller(Some("ann"), &["admin"])));
@@ -563,7 +566,8 @@ mod tests {
 
     #[test]
     fn a_turn_that_was_cut_off_has_ended_when_it_was_sent_again() {
-        let known = Known::recall(&whose(), vec![past("1", CallState::CutOff), past("2", CallState::Finished)]);
+        let known =
+            Known::recall(&whose(), vec![past("1", CallState::CutOff), past("2", CallState::Finished)]);
         known.count_anew();
         let arrives = |turn| known.arrives(&whose(), turn, &Call::new("1", "T", json!("test")), true);
         let again = arrives(known.next_turn());

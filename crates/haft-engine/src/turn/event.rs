@@ -162,7 +162,10 @@ impl Events {
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
         let Some(listeners) = &self.0 else { return };
         let event = event();
-        listeners.observers.iter().for_each(|observer| contained(|| observer.event(&event)).unwrap_or_default());
+        listeners
+            .observers
+            .iter()
+            .for_each(|observer| contained(|| observer.event(&event)).unwrap_or_default());
         if let Some(watcher) = &listeners.watcher {
             // A watcher that has gone away misses nothing.
             let _ = watcher.events.send(event);
@@ -182,13 +185,20 @@ impl Events {
     /// The turn is over, and these are its results as the model gets them.
     pub(crate) fn ended(&self, results: &[ToolResult]) {
         if let Some(listeners) = &self.0 {
-            listeners.observers.iter().for_each(|observer| contained(|| observer.ended(results)).unwrap_or_default());
+            listeners
+                .observers
+                .iter()
+                .for_each(|observer| contained(|| observer.ended(results)).unwrap_or_default());
         }
     }
 
     /// By which name a call is known in traces, if somebody traces it.
     pub(crate) fn traceparent(&self, call: &CallId) -> Option<String> {
-        self.0.as_ref()?.observers.iter().find_map(|observer| contained(|| observer.traceparent(call)).flatten())
+        self.0
+            .as_ref()?
+            .observers
+            .iter()
+            .find_map(|observer| contained(|| observer.traceparent(call)).flatten())
     }
 }
 

@@ -30,9 +30,10 @@ impl LiveTurn {
         let (events, stream) = Events::channel(&session);
         let watched = interrupt.clone();
         let driven = session.clone();
-        let driver = tokio::spawn(async move {
-            drive_undelivered(&driven, Feed::Live(feed), &events, &watched).await
-        });
+        let driver =
+            tokio::spawn(
+                async move { drive_undelivered(&driven, Feed::Live(feed), &events, &watched).await },
+            );
         LiveTurn { calls: Some(calls), events: stream, interrupt, session, driver }
     }
 

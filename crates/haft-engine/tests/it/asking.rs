@@ -14,7 +14,7 @@ use haft_engine::{
 };
 use haft_redact::Redactor;
 use haft_testkit::{Probe, Workspace, sleeping};
-use haft_tool::{BoxFuture, SessionFacts, Cx, Effects, Fault, FaultKind, Refusal, Reply, Spec, Tool, View};
+use haft_tool::{BoxFuture, Cx, Effects, Fault, FaultKind, Refusal, Reply, SessionFacts, Spec, Tool, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

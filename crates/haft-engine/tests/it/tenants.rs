@@ -13,9 +13,7 @@ use haft_engine::{
     result::{FileStore, ToolResult},
 };
 use haft_testkit::{Workspace, sized};
-use haft_tool::{
-    BoxFuture, Caller, Effects, FaultKind, Reply, SessionFacts, SharedTool, tool,
-};
+use haft_tool::{BoxFuture, Caller, Effects, FaultKind, Reply, SessionFacts, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,7 +34,9 @@ fn look() -> SharedTool {
 }
 
 fn send() -> SharedTool {
-    tool("Send").effects(|_: &Path1| Effects::sends("example.com")).call(|_: Path1, _| async { Ok(Reply::text("sent")) })
+    tool("Send")
+        .effects(|_: &Path1| Effects::sends("example.com"))
+        .call(|_: Path1, _| async { Ok(Reply::text("sent")) })
 }
 
 #[derive(Clone)]
@@ -119,7 +119,8 @@ async fn each_session_asks_its_own_person_and_keeps_rules_with_its_own_keeper() 
         };
         engine.session(options).unwrap()
     };
-    let sessions = [begin("ann", Some(&ann), &of_ann), begin("bob", Some(&bob), &of_bob), begin("cay", None, &of_bob)];
+    let sessions =
+        [begin("ann", Some(&ann), &of_ann), begin("bob", Some(&bob), &of_bob), begin("cay", None, &of_bob)];
     let mut results = Vec::new();
     for session in &sessions {
         results.push(session.call(call("Send", Path::new("x"))).await);
@@ -144,9 +145,14 @@ async fn a_source_of_one_session_is_no_other_sessions() {
     let (workspace, engine) = (Workspace::new(""), Engine::builder().tool(send()).build().unwrap());
     let source: Arc<dyn Source> = Arc::new(StaticSource::new("of-ann", [look()]).unwrap());
     let ann = SessionOptions { sources: vec![source], ..SessionOptions::at(workspace.root()) };
-    let (ann, bob) = (engine.session(ann).unwrap(), engine.session(SessionOptions::at(workspace.root())).unwrap());
-    let names = |session: &Session| session.pool().shown().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!((names(&ann), names(&bob)), (vec!["Look".to_owned(), "Send".to_owned()], vec!["Send".to_owned()]));
+    let (ann, bob) =
+        (engine.session(ann).unwrap(), engine.session(SessionOptions::at(workspace.root())).unwrap());
+    let names =
+        |session: &Session| session.pool().shown().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&ann), names(&bob)),
+        (vec!["Look".to_owned(), "Send".to_owned()], vec!["Send".to_owned()])
+    );
     workspace.write("a", b"text");
     let path = workspace.root().join("a");
     assert_eq!(ann.call(call("Look", &path)).await.text(), "text");

@@ -62,7 +62,9 @@ impl Visits {
         let address = address
             .map_err(|why| Refused::new(BAD_PARAMS, format!("`url` is not shown to anybody: {why}")))?;
         let Address { url, host } = &address;
-        let given = person.invite(Invitation { session: None, who: server, message: text("message"), url, host }).await;
+        let given = person
+            .invite(Invitation { session: None, who: server, message: text("message"), url, host })
+            .await;
         if matches!(given, Given::Answers(_)) {
             if !person.open(url) {
                 person.tell(&format!("Open this page yourself: {url}"));

@@ -128,8 +128,10 @@ async fn an_answer_never_crosses_workspace_or_caller() {
             roles: vec![role.to_owned()],
             channel: None,
         };
-        let callers = [caller(Some("ann"), "a"), caller(Some("bob"), "a"), caller(None, "a"), caller(None, "b")];
-        let all = || workspaces.iter().flat_map(|workspace| callers.iter().map(move |caller| (workspace, caller)));
+        let callers =
+            [caller(Some("ann"), "a"), caller(Some("bob"), "a"), caller(None, "a"), caller(None, "b")];
+        let all =
+            || workspaces.iter().flat_map(|workspace| callers.iter().map(move |caller| (workspace, caller)));
         for (book, comes_again) in [(&one, false), (&other, true)] {
             let journal = || Journal::new(book.clone(), |_| {});
             let engine = Engine::builder().tool(once(&probe)).tool(often(&probe)).journal(journal()).build();
@@ -137,7 +139,12 @@ async fn an_answer_never_crosses_workspace_or_caller() {
             for (workspace, caller) in all() {
                 let session = || {
                     let (id, caller) = (Some("s".into()), caller.clone());
-                    let options = SessionOptions { id, caller, mode: Mode::Bypass, ..SessionOptions::at(workspace.root()) };
+                    let options = SessionOptions {
+                        id,
+                        caller,
+                        mode: Mode::Bypass,
+                        ..SessionOptions::at(workspace.root())
+                    };
                     engine.session(options).unwrap()
                 };
                 let calls = || vec![call("1", "Once", "a"), call("2", "Often", "b")];

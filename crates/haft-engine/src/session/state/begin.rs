@@ -13,9 +13,7 @@ use uuid::Uuid;
 use super::{Begun, Inner, Session, State, results::ResultPlaces};
 use crate::{
     engine::Engine,
-    policy::{
-        Asker, Circumstances, Grants, Mode, Origin, RuleError, RuleKeeper, Rules, Written, path_rule,
-    },
+    policy::{Asker, Circumstances, Grants, Mode, Origin, RuleError, RuleKeeper, Rules, Written, path_rule},
     pool::{Source, ToolsetError, search::Usage},
     session::{
         deeds::Deeds,

@@ -61,7 +61,8 @@ pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, ran: bool, 
     let engine = cx.session.engine();
     let limit = prepared.entry.tool().spec().result_limit();
     engine.settings().budget.fit(&mut ended.result, limit, &cx.attic()).await;
-    let did = Did::of(&prepared.effects, prepared.has_side_effects());
+    let fault = ended.result.fault.as_ref().map(|fault| fault.kind);
+    let did = Did::of(&prepared.effects, prepared.has_side_effects(), fault);
     let manner = Manner { ran: ran.then_some(did) };
     let deed = || Deed::of(prepared.entry.name(), &prepared.input, &prepared.effects, &ended.result);
     if ran && let Some(deed) = deed() {

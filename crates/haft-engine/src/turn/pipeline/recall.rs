@@ -49,7 +49,14 @@ impl<'t> CallCx<'t> {
         let Arrival { key, before, is_recent, was_told } =
             known.arrives(self.session.identity(), self.turn, call, self.recalling().is_some());
         let was_dropped = AtomicBool::new(before == Some(CallState::CutOff));
-        Some(Arc::new(Ticket { key, before, is_recent, was_told, is_ours: AtomicBool::default(), was_dropped }))
+        Some(Arc::new(Ticket {
+            key,
+            before,
+            is_recent,
+            was_told,
+            is_ours: AtomicBool::default(),
+            was_dropped,
+        }))
     }
 
     /// The journal that says what came of calls, if there is one.
@@ -140,7 +147,8 @@ pub(super) async fn settle_earlier(
     tool_cx: &Cx,
 ) -> Result<(), Halt> {
     let Some(known) = cx.session.known_by_now() else { return Ok(()) };
-    let deadline = cx.time_limit(prepared.entry.tool().spec()).map(|limit| tokio::time::Instant::now() + limit);
+    let deadline =
+        cx.time_limit(prepared.entry.tool().spec()).map(|limit| tokio::time::Instant::now() + limit);
     loop {
         let mut changed = std::pin::pin!(known.changed());
         changed.as_mut().enable();

@@ -223,9 +223,16 @@ fn margin(before: &[u8]) -> u64 {
 
 /// Where a line says that lines of base64 follow: `-----BEGIN …`, or `Private-Lines: 8` of PuTTY.
 fn announcement(text: &[u8]) -> Option<usize> {
-    let begin = memmem::find(text, b"-- BEGIN ").or_else(|| memmem::find(text, b"--BEGIN "));
-    let lines = memmem::find(text, b"-Lines: ");
-    [begin, lines].into_iter().flatten().min()
+    // The end of a first line says it as well: its beginning may have been taken out.
+    const MARKS: [&[u8]; 6] =
+        [b"-- BEGIN ", b"--BEGIN ", b"-Lines: ", b"CERTIFICATE--", b" KEY--", b" KEY BLOCK--"];
+    let place = MARKS.iter().filter_map(|mark| memmem::find(text, mark)).min()?;
+    let near = &text[place.saturating_sub(40)..text.len().min(place + 8)];
+    if memmem::find(near, b"-END ").is_none() {
+        return Some(place);
+    }
+    let rest = place + 8;
+    text.get(rest..).and_then(announcement).map(|place| rest + place)
 }
 
 /// How certificates, public keys, pictures, archives and documents begin in base64.

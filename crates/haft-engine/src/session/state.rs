@@ -4,6 +4,7 @@ mod begin; //   from what it begins
 mod turns; //   its turns
 mod child; //   that of a sub-agent
 mod explain; // what would be decided about a call
+mod results; // which kept results are its own
 
 use std::{
     fmt,
@@ -18,7 +19,8 @@ use tokio::sync::OnceCell;
 use super::{
     deeds::{Deed, Deeds},
     failures::Failures,
-    known::Known,
+    known::{Identity, Known},
+    locate::locate,
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
     rules::SessionRules,
@@ -26,9 +28,10 @@ use super::{
     worktree::{self, WORKTREE, Worktree},
 };
 use crate::{
-    engine::Engine,
-    policy::{Decision, Grants, Mode, Policy, Record, Request, RuleError, Rules},
-    pool::{Filter, Pool, PoolBuilder, PoolView, search::Usage},
+    engine::{Engine, Sandbox},
+    policy::{Asker, Decision, Grants, Mode, Policy, Record, Request, RuleError, RuleKeeper, Rules},
+    pool::{Filter, Pool, PoolBuilder, PoolView, Source, search::Usage},
+    result::ResultStore,
     turn::{Interrupt, Prepared},
 };
 
@@ -36,6 +39,7 @@ pub use begin::{SessionError, SessionOptions};
 pub use child::ChildOptions;
 use child::Lineage;
 pub use explain::Explanation;
+use results::ResultPlaces;
 
 /// Who works where, and what has become of it. Clones are the same session.
 #[derive(Clone)]
@@ -44,6 +48,18 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     engine: Engine,
     id: SessionId,
+    /// Whose calls its calls are: a recalled answer never crosses it.
+    identity: Identity,
+    asker: Arc<dyn Asker>,
+    /// Whether it was given one besides the engine's.
+    has_own_asker: bool,
+    keeper: Option<Arc<dyn RuleKeeper>>,
+    /// Those that only it has, and its sub-agents.
+    sources: Vec<Arc<dyn Source>>,
+    /// Where its large results are kept, and those of its sub-agents.
+    results: Arc<dyn ResultStore>,
+    /// Below which real place results of all sessions are, and which of them it may read.
+    result_places: ResultPlaces,
     home: Option<PathBuf>,
     caller: Caller,
     rules: Arc<SessionRules>,
@@ -53,8 +69,8 @@ struct Inner {
     grants: Arc<Grants>,
     /// What a classifier has said.
     judgements: Arc<Record>,
-    /// The calls that came before; empty until the first turn, and for good where there is no journal.
-    known: OnceCell<Known>,
+    /// The calls that came before; asked for when the first turn begins.
+    known: OnceCell<Arc<Known>>,
     /// Whether ids of calls are only places in their turn.
     counts_anew: AtomicBool,
     toolset: Option<Filter>,
@@ -72,6 +88,8 @@ struct Inner {
 /// Rules before it was asked which of them hold, and what decides that.
 struct Begun {
     rules: Rules,
+    /// How its processes are confined, if not as the engine's.
+    sandbox: Option<Arc<Sandbox>>,
     model: Option<String>,
     agent: Option<String>,
 }
@@ -102,9 +120,12 @@ impl Session {
     }
 
     /// Ends what goes on, and waits until it has. A session that is only dropped tells it to end, and does not wait:
-    /// a program that leaves after that would leave it behind.
+    /// a program that leaves after that would leave it behind. Large results that no store was given for are removed.
     pub async fn end(&self) {
         self.0.tasks.end().await;
+        if self.0.lineage.is_none() {
+            self.0.results.end(&self.0.id);
+        }
         if let Some(images) = self.engine().images().cloned() {
             let id = self.0.id.clone();
             // It has no result: what could not be kept is said by whoever keeps it.
@@ -183,9 +204,52 @@ impl Session {
         self.engine().redactor()
     }
 
+    /// Whom it asks.
+    pub fn asker(&self) -> &dyn Asker {
+        &*self.0.asker
+    }
+
+    /// The asker that this session was given, which takes the place of any other.
+    pub(crate) fn own_asker(&self) -> Option<Arc<dyn Asker>> {
+        self.0.has_own_asker.then(|| self.0.asker.clone())
+    }
+
+    pub(crate) fn keeper(&self) -> Option<&dyn RuleKeeper> {
+        self.0.keeper.as_deref()
+    }
+
+    pub(crate) fn results(&self) -> &Arc<dyn ResultStore> {
+        &self.0.results
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.0.identity
+    }
+
     /// The root of what it may touch unasked, links resolved: that of the worktree while it is in one.
     pub fn workspace(&self) -> Arc<Path> {
         self.0.rules.workspace()
+    }
+
+    /// How its processes are confined.
+    pub fn sandbox(&self) -> &Sandbox {
+        self.0.begun.sandbox.as_deref().unwrap_or(&self.0.engine.settings().sandbox)
+    }
+
+    /// Whether the kernel keeps what nobody approved from reading anything but the workspace.
+    pub(crate) fn confines_reading(&self) -> bool {
+        self.sandbox().enabled && self.sandbox().confines_reading
+    }
+
+    /// All that may be read, if the session is kept to its workspace: that, its results, and what its settings give.
+    pub(crate) fn boundary(&self) -> Option<Vec<PathBuf>> {
+        let sandbox = self.sandbox();
+        sandbox.workspace_only.then(|| {
+            let results = self.0.engine.results().directory(&self.0.id);
+            let given = sandbox.read.iter().chain(&sandbox.write).cloned().chain(results);
+            let given = given.filter_map(|path| locate(&path).ok());
+            given.chain([self.workspace().to_path_buf()]).collect()
+        })
     }
 
     /// The worktree that it is in.
@@ -329,7 +393,7 @@ impl Session {
         for change in changes {
             match change {
                 Change::Cwd(cwd) => {
-                    state.base = Arc::new(PathBase { cwd, home: self.0.home.clone() });
+                    state.base = Arc::new(PathBase { cwd, ..PathBase::clone(&state.base) });
                     state.moved = true;
                 }
                 Change::Load(names) => state.load(names),
@@ -377,7 +441,12 @@ impl Session {
     }
 
     pub(crate) fn path_base(&self) -> Arc<PathBase> {
-        self.lock().base.clone()
+        let (base, workspace) = (self.lock().base.clone(), self.workspace());
+        // A session that has moved to a worktree has another workspace.
+        if base.workspace.as_deref() == Some(&*workspace) {
+            return base;
+        }
+        Arc::new(PathBase { workspace: Some(workspace.to_path_buf()), ..PathBase::clone(&base) })
     }
 
     /// Asks the policy about a call whose paths are located.

@@ -115,7 +115,7 @@ proptest! {
     fn without_its_hidden_ranges_a_text_is_what_is_left_of_it(text in pieces()) {
         let clean = redactor().redact(&text).text.into_owned();
         let (mut left, mut at) = (Vec::new(), 0);
-        for range in redactor().hidden_ranges(&text) {
+        for (range, _) in redactor().hidden_ranges(&text) {
             prop_assert!(at <= range.start && range.start < range.end);
             left.push(&text[at..range.start]);
             at = range.end;
@@ -264,7 +264,11 @@ fn bytes_that_are_no_text_stay() {
 #[test]
 fn hidden_ranges_are_exactly_the_values() {
     let ranges = |text: &str| {
-        redactor().hidden_ranges(text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
+        redactor()
+            .hidden_ranges(text)
+            .into_iter()
+            .map(|(range, _)| text[range].to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         ranges("é DB_PASSWORD=k7Trombo9 API_TOKEN=k7Trombo9zz81\nx=1\nblue-horse-42-lamp ü"),
@@ -275,4 +279,17 @@ fn hidden_ranges_are_exactly_the_values() {
     // What is only found once something else is gone is a range of the text, too.
     let text = "curl -u a:blue-horse-42-lamp mysql -pk7Trombo9";
     assert_eq!(ranges(text), ["blue-horse-42-lamp", "k7Trombo9"]);
+}
+
+#[test]
+fn hidden_ranges_of_a_long_line_leave_what_is_between() {
+    let between = "let x = [1, 2, 3]; ".repeat(4_000);
+    let text = format!("DB_PASSWORD=k7Trombo9 {between}DB_PASSWORD=k7Trombo9zz81 {between}\nnext line\n");
+    let values: Vec<_> = redactor()
+        .hidden_ranges(&text)
+        .into_iter()
+        .map(|(range, mark)| (text[range].to_owned(), mark))
+        .collect();
+    let mark = || "[redacted: password]".to_owned();
+    assert_eq!(values, [("k7Trombo9".to_owned(), mark()), ("k7Trombo9zz81".to_owned(), mark())]);
 }

@@ -9,6 +9,7 @@ mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
+mod marked; //     does it write what stands for a secret
 mod hooks; //      4, 7 those who are asked before and after
 mod told; //       and what is written down of it
 mod preview; //    and what whoever is asked gets to see
@@ -20,7 +21,6 @@ mod finish; //   8 what goes back
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -36,8 +36,8 @@ pub use retry::Retry;
 use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
-    result::{Attic, Meta, ToolResult, refused},
-    session::{CallHost, Session},
+    result::{Attic, FileSecrets, Meta, ToolResult, refused},
+    session::{CallHost, Named, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct CallCx<'t> {
     pub(crate) pool: &'t Pool,
     pub(crate) events: &'t Events,
     pub(crate) interrupt: &'t Interrupt,
-    /// Which turn of the session, counted from 1. 0 where there is no journal.
+    /// Which turn of the session, counted from 1. 0 where no call is made.
     pub(crate) turn: u32,
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let mut permit = None;
     let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
-    let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta).await;
+    let attempted = attempt(&cx, &mut prepared, (&host, &tool_cx), &mut permit, &mut meta).await;
     if let Some((watch, goes_on)) = host.take_watch() {
         // A thread that breaks has dropped the watch, and whoever watches next settles it.
         let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
@@ -159,7 +159,7 @@ impl Open<'_> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.cx.came_to_nothing(&ticket);
+            self.cx.dropped(&ticket);
         }
     }
 }
@@ -168,11 +168,12 @@ impl Drop for Open<'_> {
 async fn attempt(
     cx: &CallCx<'_>,
     prepared: &mut Prepared<'_>,
-    tool_cx: &Cx,
+    (host, tool_cx): (&CallHost, &Cx),
     permit: &mut Option<Permit>,
     meta: &mut Meta,
 ) -> Result<Reply, Halt> {
     let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
+    host.permitted(permit);
     // From here on: what went before was waiting, perhaps for a person.
     let began = tokio::time::Instant::now();
     let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;
@@ -187,7 +188,7 @@ pub(crate) async fn refuse(
     ticket: Option<Arc<Ticket>>,
 ) -> Ended {
     let tool = result.tool.clone();
-    finish::hide_secrets(&cx, &tool, &mut result);
+    finish::hide_secrets(&cx, &tool, &FileSecrets::default(), &mut result);
     let mut ended = Ended { result, changes: Vec::new() };
     finish::record(&cx, ticket.as_deref(), finish::NEVER_RAN, &mut ended).await;
     ended
@@ -204,7 +205,7 @@ impl<'t> CallCx<'t> {
 
     /// Where results go that are too large.
     pub(crate) fn attic(&self) -> Attic<'t> {
-        Attic { store: self.session.engine().results(), session: self.session.id(), pool: self.pool }
+        Attic { store: &**self.session.results(), session: self.session.id(), pool: self.pool }
     }
 
     /// What others are told of a call. The session's facts are read once a call, and only if somebody listens.
@@ -244,8 +245,11 @@ impl<'t> CallCx<'t> {
 }
 
 impl Prepared<'_> {
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.effects.paths().iter().map(|effect| effect.path.clone()).collect()
+    /// What is to be looked up before it is judged.
+    pub(crate) fn named(&self, session: &Session) -> Named {
+        let names =
+            std::iter::once(self.entry.name()).chain(self.entry.tool().spec().other_names().iter().copied());
+        Named::of(&self.effects, session.policy().denies_reading(names))
     }
 
     /// A result for a call that comes no further.
@@ -300,15 +304,35 @@ impl Prepared<'_> {
     }
 }
 
+/// The result of a call during which something broke that is not its tool.
+pub(crate) fn broken(
+    cx: &CallCx<'_>,
+    (call, name): (CallId, String),
+    ticket: Option<&Ticket>,
+    panic: Box<dyn Any + Send>,
+) -> Ended {
+    let is_sure = ticket.is_some_and(|ticket| !cx.has_begun(ticket));
+    let what = match is_sure {
+        true => "it did not run",
+        false => "its effect is unknown. Look at what is there before you do it anew",
+    };
+    let message = format!("the program around {name} broke while it handled this call; {what}");
+    let fault = Fault::new(FaultKind::Internal, message).with_source(panic_words(panic));
+    Ended { result: Box::new(refused(call, name, &fault)), changes: Vec::new() }
+}
+
 /// A panic is the tool's fault in both senses. What it said is for the operator: it may hold anything.
 fn panic_fault(tool: &str, panic: Box<dyn Any + Send>) -> Fault {
-    let said = panic
+    let message = format!("the tool {tool} broke while it ran; use another way");
+    Fault::new(FaultKind::Internal, message).with_source(panic_words(panic))
+}
+
+fn panic_words(panic: Box<dyn Any + Send>) -> String {
+    panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned());
-    let message = format!("the tool {tool} broke while it ran; use another way");
-    Fault::new(FaultKind::Internal, message).with_source(said)
+        .unwrap_or_else(|| "a panic without words".to_owned())
 }
 
 pub(crate) fn micros(duration: Duration) -> u64 {

@@ -78,6 +78,10 @@ impl Worker<'_> {
         let mut done = carry.hidden(text, done);
         // Behind a key that ends here, what is before it is still there to be looked back at, but is no text any more.
         let key_end = self.key_end(text, done, carry, out, found);
+        if let Some(end) = key_end {
+            // Hidden already: only what it says of the lines behind it matters.
+            carry.body.find(&text[..end], done, &mut Vec::new());
+        }
         done = key_end.unwrap_or(done);
         let from = key_end.unwrap_or(0);
         let mut scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
@@ -163,7 +167,6 @@ impl Worker<'_> {
         }
         carry.key = read.open;
         if read.has_body {
-            carry.body = Body::default();
             carry.tables.forget();
         }
         match (read.open, read.has_body) {

@@ -224,8 +224,7 @@ fn margin(before: &[u8]) -> u64 {
 /// Where a line says that lines of base64 follow: `-----BEGIN …`, or `Private-Lines: 8` of PuTTY.
 fn announcement(text: &[u8]) -> Option<usize> {
     // The end of a first line says it as well: its beginning may have been taken out.
-    const MARKS: [&[u8]; 6] =
-        [b"-- BEGIN ", b"--BEGIN ", b"-Lines: ", b"CERTIFICATE--", b" KEY--", b" KEY BLOCK--"];
+    const MARKS: [&[u8]; 5] = [b"-- BEGIN ", b"--BEGIN ", b"-Lines: ", b"CERTIFICATE--", b"PUBLIC KEY--"];
     let place = MARKS.iter().filter_map(|mark| memmem::find(text, mark)).min()?;
     let near = &text[place.saturating_sub(40)..text.len().min(place + 8)];
     if memmem::find(near, b"-END ").is_none() {

@@ -44,11 +44,11 @@ const CORPORA: [(&str, Judge); 6] = [
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
-    if let ["--source", directories @ ..] = words {
-        return source::run(directories);
-    }
     if words.contains(&"--nl2bash") {
         return nl2bash::run(words);
+    }
+    if let ["--source", directories @ ..] = words {
+        return source::run(directories);
     }
     let options = Options::parse(words)?;
     if !options.directory.is_dir() {

@@ -143,7 +143,7 @@ fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
 const MOST_LOADED: usize = 24;
 
 impl Facts {
-    fn of(class: Class) -> Self {
+    pub(crate) fn of(class: Class) -> Self {
         Facts {
             class,
             transparent: false,

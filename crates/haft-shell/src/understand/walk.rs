@@ -10,14 +10,14 @@ use haft_tool::{Access, Class, PathBase};
 
 use super::{
     Act,
-    effects::{listed, stream},
+    effects::listed,
     numbers::{self, Calculation},
     places::Places,
     values::{Set, Values},
-    words::Meanings,
+    words::{Meanings, PIPE},
 };
 use crate::{
-    programs::{self, Arg, Run},
+    programs::{self, Arg, Facts, Run},
     syntax::{
         self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
         Part, Pipeline, Redirect, RedirectKind, Script, Word,
@@ -433,6 +433,9 @@ impl<'a> Walk<'a> {
         if let Some(program) = program {
             let program = if let Arg::Known(program) = program { Some(program.as_str()) } else { None };
             let doubt = programs::prefix_doubt(name, known, program);
+            // Before some commands of the shell it stays after all: `f=b export f`, or any in POSIX mode.
+            self.set.names.push(name.clone());
+            self.set.texts.insert(name.clone());
             return self.doubt_about(doubt, words);
         }
         self.doubt_about(programs::assignment_doubt(name, known), words);
@@ -510,7 +513,10 @@ impl<'a> Walk<'a> {
             return self.stay();
         }
         let program = program.clone();
-        let facts = programs::look_at(&argv);
+        let facts = match &program[..] {
+            "let" if self.all_calculated(&argv[1..]) => Facts::of(Class::ReadOnly),
+            _ => programs::look_at(&argv),
+        };
         if is_git(&program) && self.here != self.start {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
@@ -649,6 +655,17 @@ impl<'a> Walk<'a> {
         is_safe
     }
 
+    /// The same of the words of `let`, each of which is a calculation.
+    fn all_calculated(&mut self, words: &[Arg]) -> bool {
+        let mut calculated = |word: &Arg| match word {
+            Arg::Known(text) => {
+                self.calculated(&Word { parts: vec![Part::Quoted(text.clone())], ..Word::default() })
+            }
+            _ => false,
+        };
+        words.iter().fold(true, |all, word| calculated(word) && all)
+    }
+
     /// Everything that runs inside a word.
     fn inside(&mut self, word: &Word) {
         word.parts.iter().for_each(|part| self.part(part));
@@ -730,7 +747,10 @@ fn mixes_streams(redirect: &Redirect, target: &Arg) -> bool {
 
 /// Whether a descriptor is opened by its name somewhere.
 fn names_a_stream(act: &Act) -> bool {
-    let is_stream = |arg: &Arg| matches!(arg, Arg::Known(text) if stream(text).is_some());
+    let is_stream = |arg: &Arg| {
+        let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = arg;
+        ["/dev/std", "/dev/fd", "/proc/"].iter().any(|name| text.contains(name)) && text != PIPE
+    };
     match act {
         Act::Run { argv, .. } => argv.iter().any(is_stream),
         Act::Touch { path, .. } => is_stream(path),

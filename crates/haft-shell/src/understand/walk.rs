@@ -838,13 +838,17 @@ impl<'a> Walk<'a> {
 
     /// The same of the words of `let`, each of which is a calculation.
     fn all_calculated(&mut self, words: &[Arg]) -> bool {
-        let mut calculated = |word: &Arg| match word {
-            Arg::Known(text) => {
-                self.calculated(&Word { parts: vec![Part::Quoted(text.clone())], ..Word::default() })
-            }
-            _ => false,
-        };
-        words.iter().fold(true, |all, word| calculated(word) && all)
+        let mut all = true;
+        for word in words {
+            // None is left out: each may set something.
+            all &= match word {
+                Arg::Known(text) => {
+                    self.calculated(&Word { parts: vec![Part::Quoted(text.clone())], ..Word::default() })
+                }
+                _ => false,
+            };
+        }
+        all
     }
 
     /// Everything that runs inside a word.

@@ -479,6 +479,14 @@ fn a_pattern_that_may_become_an_operator_is_doubted_in_a_test() {
 }
 
 #[test]
+fn a_pattern_with_escaped_signs_is_followed_and_shown_as_it_is() {
+    assert_eq!(effects("grep ^[\\>\\<] f").doubts(), [""; 0]);
+    assert_eq!(shown("grep ^[\\>\\<] f"), "grep ^[\\>\\<] f");
+    touches("grep [ab]* /etc/x", &["read /w/app all", "read /etc/x all", "read /w/app all"]);
+    assert!(effects("a[$(x <<E\n\"\nE\n)]=b").is_unknown());
+}
+
+#[test]
 fn a_translated_text_is_shown_as_one() {
     assert_eq!(shown("echo $\"hi $x\" a$\"b\""), "echo $\"hi $x\" a$\"b\"");
 }

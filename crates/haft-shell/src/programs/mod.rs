@@ -184,7 +184,7 @@ impl Facts {
         self.transparent = false;
     }
 
-    fn of(class: Class) -> Self {
+    pub(crate) fn of(class: Class) -> Self {
         Facts {
             class,
             transparent: false,

@@ -364,6 +364,7 @@ pub fn assignment_doubt(name: &str, value: Option<&Arg>) -> Option<String> {
             (!is_fine).then(|| format!("`{name}` may change which characters bash reads"))
         }
         _ if INERT.contains(&name) => None,
+        "IFS" if known.is_some_and(is_usual_separator) => None,
         _ if NUMBERS.contains(&name) && known.is_some_and(is_number) => None,
         _ if is_shell_variable(name) => Some(format!("`{name}` is a variable that bash itself interprets")),
         _ if is_power_variable(name) => Some(format!("`{name}` changes what programs do")),
@@ -425,6 +426,11 @@ pub fn ignores_environment(program: &str) -> bool {
 #[must_use]
 pub fn is_shell_variable(name: &str) -> bool {
     SHELL.contains(&name) || name.starts_with("BASH")
+}
+
+/// Characters that stand in nothing whose value is taken to be known without quotes: not in paths, not in numbers.
+fn is_usual_separator(text: &str) -> bool {
+    text.bytes().all(|byte| b" \t\n,:;|".contains(&byte))
 }
 
 /// A whole number as people write it.

@@ -323,7 +323,7 @@ pub(super) fn is_no_file(path: &str, access: Access) -> bool {
 }
 
 /// The descriptor that a name stands for.
-pub(super) fn stream(path: &str) -> Option<u32> {
+fn stream(path: &str) -> Option<u32> {
     match path {
         "/dev/stdin" => Some(0),
         "/dev/stdout" => Some(1),

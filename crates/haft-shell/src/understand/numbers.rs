@@ -221,6 +221,11 @@ fn prints_numbers(script: &Script) -> bool {
                     .all(|letter| matches!(letter, "s" | "Y" | "m" | "d" | "H" | "M" | "S" | "N" | "j" | "u"))
                 && format.starts_with('%')
         }),
+        // Of one file it is the number alone.
+        ["grep", "-c", rest @ ..] => {
+            (1..=2).contains(&rest.len()) && rest.iter().all(|word| !word.starts_with('-'))
+        }
+        ["stat", "-c", "%s" | "%Y" | "%h", file] => !file.starts_with('-'),
         ["nproc"] | ["id", "-u" | "-g"] => true,
         _ => false,
     };

@@ -285,6 +285,10 @@ fn a_variable_that_bash_interprets_is_a_doubt_however_it_is_set() {
         "LC_ALL=zh_TW",
         "LANGUAGE=../../w/l ls",
         "declare x=\"$y\"",
+        "declare -ra 'x=($(ls))'",
+        "IFS=/",
+        "IFS=$x",
+        "IFS=0",
     ] {
         assert!(effects(line).is_unknown(), "{line}");
     }
@@ -293,6 +297,7 @@ fn a_variable_that_bash_interprets_is_a_doubt_however_it_is_set() {
         "SECONDS=0; ls; echo $SECONDS",
         "RANDOM=42; echo $RANDOM",
         "REPLY=x",
+        "IFS=$'\\n'; for f in $(ls); do echo \"$f\"; done; unset IFS",
         "HOSTNAME=$(hostname)",
         "for _ in 1 2; do ls; done",
         "file_path=a; base_cmd=b; out_path=c; my_config=d",
@@ -356,6 +361,8 @@ fn what_is_surely_a_number_may_be_calculated_with() {
         "i=1; (echo $((i))); echo ${s:i:2} ${list[i]} ${list[$i]:-x}",
         "n=${#list[@]}; echo $((n - 1)) $((RANDOM % 10))",
         "i=0; i+=1; echo $((10#$i))",
+        "i=0; let i++ 'j = i * 2'; echo $((j))",
+        "i=$(grep -c x f); [ $i -gt 0 ] && echo $((i))",
     ] {
         assert_eq!(effects(line).doubts(), [""; 0], "{line}");
     }
@@ -381,7 +388,13 @@ fn what_is_surely_a_number_may_be_calculated_with() {
         "i=0; bash -c 'echo $((i))'",
         "for i in 1 $x; do echo $((i)); done",
         "for i in $(cat f); do echo $((i)); done",
-        "i=$(grep -c x f); echo $((i))",
+        "i=$(grep -c x f g); echo $((i))",
+        "i=$(grep -cr x); echo $((i))",
+        "i=0; i=x export i; echo $((i))",
+        "i=0; i=x :; echo $((i))",
+        "i=0; let i=x; echo $((i))",
+        "let \"$x\"",
+        "let i*=2",
         "i=$(wc -l f); echo $((i))",
         "i=$(wc -l < f 2>&1); echo $((i))",
         "i=0; echo $((x$i)) $((a$i))",
@@ -463,6 +476,14 @@ fn a_pattern_that_may_become_an_operator_is_doubted_in_a_test() {
     for line in ["[ -e ./* ]", "[ -e src/*.rs ]", "[ -f a* ]", "[[ -e * ]]", "[[ $x == *.rs ]]"] {
         assert_eq!(effects(line).doubts(), [""; 0], "{line}");
     }
+}
+
+#[test]
+fn a_pattern_with_escaped_signs_is_followed_and_shown_as_it_is() {
+    assert_eq!(effects("grep ^[\\>\\<] f").doubts(), [""; 0]);
+    assert_eq!(shown("grep ^[\\>\\<] f"), "grep ^[\\>\\<] f");
+    touches("grep [ab]* /etc/x", &["read /w/app all", "read /etc/x all", "read /w/app all"]);
+    assert!(effects("a[$(x <<E\n\"\nE\n)]=b").is_unknown());
 }
 
 #[test]

@@ -71,6 +71,11 @@ impl Values {
         numeric.retain(is_free);
         for act in acts {
             let Act::Run { argv, .. } = act else { continue };
+            // What it calculates is among the names already.
+            if matches!(&argv[..], [Arg::Known(name), words @ ..] if name == "let" && words.iter().all(is_known))
+            {
+                continue;
+            }
             // `read name`, `export name=x`, `printf -vname`: whichever program it is, a word that could be the name is enough.
             for word in argv.iter().skip(1) {
                 let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = word;
@@ -181,6 +186,10 @@ const SETTERS: [&str; 12] = [
     "unset",
     "wait",
 ];
+
+fn is_known(arg: &Arg) -> bool {
+    matches!(arg, Arg::Known(_))
+}
 
 /// Whether it sets variables whose names nobody knows yet.
 fn sets_any(act: &Act) -> bool {

@@ -10,13 +10,13 @@ use haft_tool::{Access, Class, PathBase};
 
 use super::{
     Act, bombs,
-    effects::{is_no_file, stream},
+    effects::is_no_file,
     numbers::{self, Calculation},
     places::Places,
     streams::{self, Names},
     surroundings::{Sight, Surroundings},
     values::{Set, Values},
-    words::Meanings,
+    words::{Meanings, PIPE},
 };
 use crate::{
     lookup::Lookup,
@@ -506,6 +506,9 @@ impl<'a> Walk<'a> {
         if let Some(program) = program {
             let program = if let Arg::Known(program) = program { Some(program.as_str()) } else { None };
             let doubt = programs::prefix_doubt(name, known, program);
+            // Before some commands of the shell it stays after all: `f=b export f`, or any in POSIX mode.
+            self.set.names.push(name.clone());
+            self.set.texts.insert(name.clone());
             return self.doubt_about(doubt, words);
         }
         self.doubt_about(programs::assignment_doubt(name, known), words);
@@ -583,7 +586,10 @@ impl<'a> Walk<'a> {
             return self.stay();
         }
         let program = program.clone();
-        let mut facts = programs::look_at(&argv);
+        let mut facts = match &program[..] {
+            "let" if self.all_calculated(&argv[1..]) => Facts::of(Class::ReadOnly),
+            _ => programs::look_at(&argv),
+        };
         if self.is_of_the_workspace(&program, finder) {
             facts.distrust();
         }
@@ -830,6 +836,21 @@ impl<'a> Walk<'a> {
         is_safe
     }
 
+    /// The same of the words of `let`, each of which is a calculation.
+    fn all_calculated(&mut self, words: &[Arg]) -> bool {
+        let mut all = true;
+        for word in words {
+            // None is left out: each may set something.
+            all &= match word {
+                Arg::Known(text) => {
+                    self.calculated(&Word { parts: vec![Part::Quoted(text.clone())], ..Word::default() })
+                }
+                _ => false,
+            };
+        }
+        all
+    }
+
     /// Everything that runs inside a word.
     fn inside(&mut self, word: &Word) {
         word.parts.iter().for_each(|part| self.part(part));
@@ -935,7 +956,10 @@ fn mixes_streams(redirect: &Redirect, target: &Arg) -> bool {
 
 /// Whether a descriptor is opened by its name somewhere.
 fn names_a_stream(act: &Act) -> bool {
-    let is_stream = |arg: &Arg| matches!(arg, Arg::Known(text) if stream(text).is_some());
+    let is_stream = |arg: &Arg| {
+        let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = arg;
+        ["/dev/std", "/dev/fd", "/proc/"].iter().any(|name| text.contains(name)) && text != PIPE
+    };
     match act {
         Act::Run { argv, .. } => argv.iter().any(is_stream),
         Act::Touch { path, .. } => is_stream(path),

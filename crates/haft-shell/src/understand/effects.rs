@@ -199,7 +199,9 @@ fn looks_only(argv: &[Arg]) -> bool {
         "stat" | "file" | "test" | "[" | "readlink" | "realpath" | "cd" => true,
         // They open a file, or change what is said of a directory.
         "tee" => true,
-        "ls" | "chmod" | "chown" | "chgrp" => !argv.iter().any(|arg| is_deep(arg) || matches!(arg, Arg::Unknown { .. })),
+        "ls" | "chmod" | "chown" | "chgrp" => {
+            !argv.iter().any(|arg| is_deep(arg) || matches!(arg, Arg::Unknown { .. }))
+        }
         _ => false,
     }
 }

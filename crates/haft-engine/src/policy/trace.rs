@@ -91,7 +91,7 @@ impl Decision {
             Cause::Rule(_) if !refused => Refusal::Rule,
             _ => Refusal::Mode,
         });
-        Decision { verdict, refusal, trace }
+        Decision { verdict, refusal, trace, approved: false }
     }
 
     /// The same, with what hooks said of it. `decided` is the word that counts, if one does, and what it makes of it.

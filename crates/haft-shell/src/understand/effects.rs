@@ -2,12 +2,14 @@
 
 use std::{
     collections::HashSet,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
-use haft_tool::{Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spelling, Spread};
+use haft_tool::{
+    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spelling, Spread,
+};
 
-use super::{Act, mentions::Finder, places::Places, words::PIPE};
+use super::{Act, links::follows_links, mentions::Finder, places::Places, words::PIPE};
 use crate::programs::{Arg, Facts, Run, Touch};
 
 pub(super) fn of(acts: &[Act], home: Option<&Path>) -> Effects {
@@ -18,13 +20,15 @@ pub(super) fn of(acts: &[Act], home: Option<&Path>) -> Effects {
             Act::Touch { path, access, places } => {
                 let spread = if *access == Access::Write { Spread::Some } else { Spread::Guarded };
                 let from = sum.effects.paths().len();
-                sum.touch(path, places, Manner { access: *access, spread, by: None, loses: false });
+                let manner = Manner { access: *access, spread, by: None, loses: false, follows_links: false };
+                sum.touch(path, places, manner);
                 if *access == Access::Write {
                     let written = sum.effects.paths()[from..].iter().map(|effect| effect.path.clone());
                     sum.files.extend(written);
                 }
             }
             Act::Text { text, places } => sum.mention(text, places),
+            Act::List { pattern, places } => sum.names(pattern, places, None),
             Act::Suspect(argv) => sum.mean(argv.clone()),
             Act::Move => sum.effects = std::mem::take(&mut sum.effects).and_state("cwd", Access::Write),
             Act::Doubt(why) => sum.effects.push_doubt(why.clone()),
@@ -48,6 +52,8 @@ struct Manner {
     spread: Spread,
     by: Option<usize>,
     loses: bool,
+    /// Whether links below are followed.
+    follows_links: bool,
 }
 
 impl Sum<'_> {
@@ -58,11 +64,30 @@ impl Sum<'_> {
         for spelling in &facts.spellings {
             self.mean(words(spelling));
         }
+        let follows_links = follows_links(argv);
         for touch in &facts.touches {
-            self.touch(&touch.path, places, manner(argv, facts, touch, by));
+            self.touch(&touch.path, places, Manner { follows_links, ..manner(argv, facts, touch, by) });
         }
         if facts.touches.is_empty() {
-            argv.iter().for_each(|arg| self.names(arg, places, by));
+            if follows_links {
+                let here = Arg::Known(".".to_owned());
+                self.touch(
+                    &here,
+                    places,
+                    Manner {
+                        access: Access::Read,
+                        spread: Spread::Guarded,
+                        by: Some(by),
+                        loses: false,
+                        follows_links,
+                    },
+                );
+            }
+            for arg in argv {
+                if let Arg::Glob(pattern) = arg {
+                    self.names(pattern, places, Some(by));
+                }
+            }
         }
         if !facts.told_apart {
             unread(argv, facts).for_each(|arg| match arg {
@@ -103,26 +128,37 @@ impl Sum<'_> {
             Arg::Known(path) if is_a_connection(path) => {
                 self.effects.push_doubt("a connection that the shell opens")
             }
-            Arg::Known(path) => self.known(path, places, manner),
+            Arg::Known(path) => self.known(path, places, manner, None),
             Arg::Glob(pattern) => self.glob(pattern, places, manner),
             Arg::Unknown { .. } => {
                 self.effects.push_doubt("a path that is known only when it runs");
                 // It may be empty: what is removed below it is then everything.
                 if manner.loses {
-                    self.place(PathBuf::from("/"), Manner { spread: Spread::All, by: None, ..manner });
+                    self.place(PathBuf::from("/"), Manner { spread: Spread::All, by: None, ..manner }, None);
                 }
             }
         }
     }
 
-    fn known(&mut self, path: &str, places: &Places, manner: Manner) {
+    fn known(&mut self, path: &str, places: &Places, manner: Manner, pattern: Option<&str>) {
         // What is written to a device is not in any file that could be brought back.
         if manner.access == Access::Write && path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
             self.effects = std::mem::take(&mut self.effects).irreversible();
         }
         match places.resolve(path) {
-            Some(paths) => paths.into_iter().for_each(|path| self.place(path, manner)),
+            Some(paths) => paths.into_iter().for_each(|path| self.resolved(path, manner, pattern)),
             None => self.effects.push_doubt("a path in a directory that is known only when it runs"),
+        }
+    }
+
+    fn resolved(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
+        match process_of(&path) {
+            Some(Process::Own) => self.effects.push_doubt("a place that depends on the process that opens it"),
+            Some(Process::Other) => {
+                self.effects.push_doubt("a place that another process has open");
+                self.place(path, manner, pattern);
+            }
+            None => self.place(path, manner, pattern),
         }
     }
 
@@ -140,25 +176,30 @@ impl Sum<'_> {
         } else {
             Spread::Some
         };
-        self.known(&directory, places, Manner { spread, ..manner });
+        self.known(&directory, places, Manner { spread, ..manner }, Some(rest));
     }
 
-    /// A word that the shell fills in from the names in another directory, for a program to which they are text: they are
+    /// A word that the shell fills in from the names in other directories, for a program to which they are text: they are
     /// told all the same.
-    fn names(&mut self, arg: &Arg, places: &Places, by: usize) {
-        let Arg::Glob(pattern) = arg else { return };
-        let manner = Manner { access: Access::Read, spread: Spread::Guarded, by: Some(by), loses: false };
-        match listed(pattern) {
-            Some(directory) if directory == "." => {}
-            Some(directory) => self.known(&directory, places, manner),
-            None => self.effects.push_doubt("a pattern that goes up again"),
+    fn names(&mut self, pattern: &str, places: &Places, by: Option<usize>) {
+        let manner =
+            Manner { access: Access::Read, spread: Spread::Guarded, by, loses: false, follows_links: false };
+        let Some((directory, rest)) = split(pattern) else {
+            return self.effects.push_doubt("a pattern that goes up again");
+        };
+        // The names in the last directories are told, and nothing behind them.
+        let directories = rest.rsplit_once('/').map(|(directories, _)| directories);
+        if directory != "." || directories.is_some() {
+            self.known(&directory, places, manner, directories);
         }
     }
 
-    fn place(&mut self, path: PathBuf, Manner { access, spread, by, .. }: Manner) {
+    fn place(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
+        let Manner { access, spread, by, follows_links, .. } = manner;
         let is_file = access == Access::Read && self.files.contains(&path);
         let spread = if is_file { Spread::Guarded } else { spread };
-        self.effects.push_path(PathEffect { path, access, target: None, spread, by });
+        let below = Below { pattern: pattern.map(str::to_owned), follows_links };
+        self.effects.push_path(PathEffect { path, access, target: None, spread, by, below });
     }
 }
 
@@ -185,7 +226,7 @@ fn manner(argv: &[Arg], facts: &Facts, touch: &Touch, by: usize) -> Manner {
         Access::Read if looks_only(argv) => Spread::Guarded,
         Access::Read => Spread::All,
     };
-    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses }
+    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses, follows_links: false }
 }
 
 /// Programs that tell of a directory no more than the names in it.
@@ -206,22 +247,66 @@ fn looks_only(argv: &[Arg]) -> bool {
     }
 }
 
-/// Where nothing is kept and nothing is told.
+/// Where nothing is kept and nothing is told. What is open already is opened anew by these names, for reading or writing as
+/// it is wanted: so each is only free for what it is for.
 fn is_no_file(path: &str, access: Access) -> bool {
     match path {
-        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | PIPE => true,
+        "/dev/null" | PIPE => true,
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => access == Access::Read,
-        _ => false,
+        "/dev/tty" => access == Access::Write,
+        _ => match stream(path) {
+            Some(0) => access == Access::Read,
+            Some(1 | 2) => access == Access::Write,
+            _ => false,
+        },
     }
+}
+
+/// The descriptor that a name stands for.
+pub(super) fn stream(path: &str) -> Option<u32> {
+    match path {
+        "/dev/stdin" => Some(0),
+        "/dev/stdout" => Some(1),
+        "/dev/stderr" => Some(2),
+        _ => ["/dev/fd/", "/proc/self/fd/"]
+            .iter()
+            .find_map(|directory| path.strip_prefix(directory)?.parse().ok()),
+    }
+}
+
+/// Whose view of the world a path goes through.
+enum Process {
+    /// That of the process which opens it.
+    Own,
+    Other,
+}
+
+/// Whether a path goes through what a process has open: where that leads is known only to it.
+fn process_of(path: &Path) -> Option<Process> {
+    let mut names: Vec<&str> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(names.pop()),
+            Component::Normal(name) => names.push(name.to_str().unwrap_or_default()),
+            _ => {}
+        }
+        match names.as_slice() {
+            ["dev", "fd" | "stdin" | "stdout" | "stderr"] | ["proc", "self" | "thread-self"] => {
+                return Some(Process::Own);
+            }
+            ["proc", number, "cwd" | "exe" | "fd" | "map_files" | "ns" | "root" | "task"]
+                if number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                return Some(Process::Other);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 fn is_a_connection(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
-}
-
-/// The directory whose names fit a pattern, or some directory above it. `None` if the pattern goes up.
-pub(super) fn listed(pattern: &str) -> Option<String> {
-    split(pattern).map(|(directory, _)| directory)
 }
 
 /// The names of a pattern before the first wildcard, unescaped, and the rest. `None` if the rest goes up.

@@ -6,8 +6,10 @@
 //! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
 
 mod values; //   what variables hold
+mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
+mod links; //    who follows links
 mod walk; //     tree → acts
 mod mentions; // what words may name where nobody follows them
 mod effects; //  acts → effects
@@ -56,6 +58,13 @@ pub enum Act {
     Text {
         /// The text.
         text: String,
+        /// Where.
+        places: Places,
+    },
+    /// The shell looks up the names that fit a pattern, whoever gets them.
+    List {
+        /// The pattern.
+        pattern: String,
         /// Where.
         places: Places,
     },

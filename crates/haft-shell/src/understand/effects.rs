@@ -153,7 +153,9 @@ impl Sum<'_> {
 
     fn resolved(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
         match process_of(&path) {
-            Some(Process::Own) => self.effects.push_doubt("a place that depends on the process that opens it"),
+            Some(Process::Own) => {
+                self.effects.push_doubt("a place that depends on the process that opens it")
+            }
             Some(Process::Other) => {
                 self.effects.push_doubt("a place that another process has open");
                 self.place(path, manner, pattern);

@@ -38,6 +38,7 @@ mod watch; //     running calls, watched, until they end or Ctrl-C
 mod wire; //      results and events as JSON
 mod draw; //      text for people: tables, views, colours
 mod lines; //     lines that somebody else writes
+mod surrogates; // JSON that a model writes, made whole while it comes
 mod memory; //    what a named session knows from run to run
 mod out; //       stdout and stderr
 #[cfg(feature = "tui")]

@@ -20,6 +20,7 @@ use crate::{
     model::dialects,
     out::Out,
     setup::Setup,
+    surrogates::WholeSurrogates,
     watch::{self, Calls, Teller, Watched},
     wire,
 };
@@ -208,7 +209,8 @@ fn feed(
     (session, calls): (&Session, &Sender<anyhow::Result<Call>>),
 ) -> anyhow::Result<()> {
     let Input { name, from } = input;
-    let values = serde_json::Deserializer::from_reader(BufReader::new(from)).into_iter::<Value>();
+    let from = BufReader::new(WholeSurrogates::new(from));
+    let values = serde_json::Deserializer::from_reader(from).into_iter::<Value>();
     for value in values {
         let value = value.map_err(|err| wrong(&name, format!("not a sequence of JSON values: {err}")))?;
         let found = decoder.calls(&value).map_err(|err| wrong(&name, err))?;

@@ -88,6 +88,10 @@ fn a_lone_surrogate_does_not_spoil_the_message() {
     let message = r#"[{"type":"tool_use","id":"t1","name":"Stat","input":{"path":"\ud800"}}]"#;
     let ran = place().haft_with(&["turn"], message).expect(0, "");
     assert!(ran.out.contains("nothing is there"), "{ran:?}");
+    let calls = r#"{"type":"tool_use","id":"t1","name":"Stat","input":{"path":"\ud800"}}
+        {"type":"tool_use","id":"t2","name":"Read","input":{"file_path":"a.txt"}}"#;
+    let lines = place().haft_with(&["turn", "--stream"], calls).expect(0, "").lines();
+    assert_eq!(lines.last().unwrap()["message"]["content"].as_array().unwrap().len(), 2);
 }
 
 #[test]

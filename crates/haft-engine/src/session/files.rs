@@ -12,8 +12,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use haft_redact::Redactor;
 use haft_schema::nearest;
-use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp, Visitor, Walk, Walked, shown};
+use haft_tool::{
+    Access, Fault, FileChange, Files, Hidden, Refusal, Sight, Stamp, Visitor, Walk, Walked, shown,
+};
 use rustix::{fs::OFlags, io::Errno};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +27,11 @@ use super::{
     locate::locate,
     walk::{self, Grounds},
 };
-use crate::{policy::Policy, pool::Entry, result::size};
+use crate::{
+    policy::Policy,
+    pool::Entry,
+    result::{FileSecrets, size},
+};
 
 /// File access for one call: what its effects declared, at the places that were judged.
 pub(crate) struct DeclaredFiles {
@@ -34,6 +41,8 @@ pub(crate) struct DeclaredFiles {
     ledger: Ledger,
     /// Where what it changes is kept, and for whom.
     images: Option<(Arc<dyn Images>, Doer)>,
+    /// What finds the secrets in what is read, and where they are noted.
+    redactor: Option<(Arc<Redactor>, Arc<FileSecrets>)>,
     gate: Gate,
 }
 
@@ -76,12 +85,18 @@ impl DeclaredFiles {
         ledger: Ledger,
         gate: Gate,
     ) -> DeclaredFiles {
-        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger, images: None, gate }
+        let workspace = workspace.to_owned();
+        DeclaredFiles { places, workspace, seen, ledger, images: None, redactor: None, gate }
     }
 
     /// The same, and what it changes is kept.
     pub(crate) fn keeping(self, images: Option<(Arc<dyn Images>, Doer)>) -> DeclaredFiles {
         DeclaredFiles { images, ..self }
+    }
+
+    /// The same, and no answer tells what is hidden in what it reads.
+    pub(crate) fn hiding(self, redactor: Option<(Arc<Redactor>, Arc<FileSecrets>)>) -> DeclaredFiles {
+        DeclaredFiles { redactor, ..self }
     }
 
     fn manner(&self) -> Manner<'_> {
@@ -205,6 +220,13 @@ impl Files for DeclaredFiles {
     fn see(&self, path: &Path, sight: Sight) -> Result<(), Fault> {
         self.seen.note(self.place(path, Access::Read)?, sight);
         Ok(())
+    }
+
+    fn secrets_in(&self, text: &str) -> Vec<Hidden> {
+        match &self.redactor {
+            Some((redactor, secrets)) => secrets.find(redactor, text),
+            None => Vec::new(),
+        }
     }
 }
 

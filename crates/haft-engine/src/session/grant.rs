@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, shown};
+use haft_tool::{Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     walk::{self, Grounds},
 };
 use crate::{
-    policy::{Restricted, Withheld},
+    policy::{Restricted, Verdict, Withheld},
     pool::Entry,
 };
 
@@ -30,6 +30,10 @@ const MOST_LOOKED_AT: usize = 200_000;
 const MOST_MASKED: usize = 2_000;
 
 /// What a call declared and was permitted.
+///
+/// A mask keeps a place from being read, so only a declared *read* can lift one, and only one of a rule that asks: somebody
+/// was asked about that very read, or a rule of an earlier layer allows it. That a call may write a place says nothing of
+/// reading it.
 pub(super) struct Declared<'a> {
     pub(super) places: &'a [(PathBuf, Access)],
     pub(super) hosts: &'a [String],
@@ -39,6 +43,13 @@ pub(super) struct Declared<'a> {
     pub(super) runs_alone: bool,
     /// Whether somebody or a rule said yes to what it runs.
     pub(super) approved: bool,
+}
+
+impl Declared<'_> {
+    /// The places that it was permitted to read.
+    fn reads(&self) -> impl Iterator<Item = &Path> {
+        self.places.iter().filter(|(_, access)| *access == Access::Read).map(|(place, _)| place.as_path())
+    }
 }
 
 pub(super) fn grant(
@@ -53,7 +64,8 @@ pub(super) fn grant(
         return Err(cannot_be_kept());
     }
     let mut hosts = sandbox.hosts.clone();
-    hosts.extend(declared.hosts.iter().cloned());
+    // A process asks for an address in whatever form; it is opened in one.
+    hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
@@ -128,10 +140,14 @@ fn masked(
     let policy = session.policy();
     let Restricted { denied, asked, patterned, .. } = policy.restricted(names());
     masked.extend(denied);
-    // Somebody was asked about what the call declared, and said yes.
-    let was_asked = |path: &PathBuf| declared.places.iter().any(|(place, _)| place.starts_with(path));
-    masked.extend(asked.into_iter().filter(|path| !was_asked(path)));
-    if masked.iter().any(|path| session.workspace().starts_with(path)) {
+    let holds_workspace = |path: &Path| session.workspace().starts_with(path);
+    for path in asked {
+        // Where the workspace itself is asked about, a process that may read nothing of it could not even start.
+        if !(holds_workspace(&path) && declared.reads().any(|place| place.starts_with(&path))) {
+            mask_around(path, declared, &mut masked);
+        }
+    }
+    if masked.iter().any(|path| holds_workspace(path)) {
         return Err(nothing_left());
     }
     for root in patterned.iter().filter(|root| root.is_dir()) {
@@ -139,6 +155,19 @@ fn masked(
         look_up(root, &withheld, declared, token, &mut masked)?;
     }
     Ok(with_targets(masked))
+}
+
+/// Masks a place that rules ask about, but for what the call declared to read: that is what somebody was asked about. Of a
+/// directory only the declared part is open, and its neighbours are masked one by one.
+fn mask_around(path: PathBuf, declared: &Declared<'_>, masked: &mut Vec<PathBuf>) {
+    if masked.len() > MOST_MASKED || !declared.reads().any(|place| place.starts_with(&path)) {
+        return masked.push(path);
+    }
+    if declared.reads().any(|place| place == path) {
+        return;
+    }
+    let Ok(names) = fs::read_dir(&path) else { return masked.push(path) };
+    names.flatten().for_each(|name| mask_around(name.path(), declared, masked));
 }
 
 /// The patterns of what may not be read.
@@ -200,6 +229,15 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
+    /// Whether a place that rules ask about was declared to be read with what is below it, or leads to one that was.
+    fn is_open(&self, path: &Path) -> bool {
+        let mut reads = self.declared.reads();
+        reads.any(|place| {
+            place.starts_with(path)
+                || (path.starts_with(place) && self.withheld.why(place) == Some(Verdict::Ask))
+        })
+    }
+
     fn has_enough(&self) -> bool {
         self.looked_at > MOST_LOOKED_AT || self.masked.len() > MOST_MASKED
     }
@@ -212,12 +250,12 @@ impl Visitor for Looker<'_> {
             return Flow::Stop;
         }
         let path = self.root.join(found.path());
-        if !self.withheld.covers(&path) {
-            return Flow::On;
-        }
-        // What a deny covers was not permitted; so what was declared is what somebody was asked about.
-        if !self.declared.places.iter().any(|(place, _)| place.starts_with(&path)) {
-            self.masked.push(path);
+        match self.withheld.why(&path) {
+            None | Some(Verdict::Allow) => return Flow::On,
+            Some(Verdict::Deny) => self.masked.push(path),
+            // What is below an open place may be denied by another rule.
+            Some(Verdict::Ask) if self.is_open(&path) => return Flow::On,
+            Some(Verdict::Ask) => self.masked.push(path),
         }
         Flow::Past
     }
@@ -248,6 +286,7 @@ fn nothing_left() -> Fault {
 #[cfg(test)]
 mod tests {
     use haft_tool::{Effects, tool};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::{
@@ -359,6 +398,86 @@ mod tests {
         assert_eq!(masked("src/a.rs"), paths(&[".env", "keys", "src/.env"]));
         assert_eq!(masked("keys/one.pem"), paths(&[".env", "src/.env"]));
         assert_eq!(masked("src/.env"), paths(&[".env", "keys"]));
+    }
+
+    #[test]
+    fn only_what_was_declared_is_open_of_a_directory_that_is_asked_about() {
+        let rules = [("ask", "Read(keys/**)"), ("ask", "Read(src/**)"), ("deny", "Read(src/.env)")];
+        let masked = |declared: &[&'static str]| {
+            let effects = |root: &Path| {
+                let reads = declared.iter().map(|name| Effects::reads(root.join(name)));
+                reads.fold(Effects::unknown(), Effects::and)
+            };
+            granted(&rules, effects).unwrap().deny_read
+        };
+        assert_eq!(masked(&["keys/none"]), paths(&["keys/one.pem", "src"]));
+        assert_eq!(masked(&["keys"]), paths(&["src"]));
+        assert_eq!(masked(&["src"]), paths(&["keys", "src/.env"]));
+        assert_eq!(masked(&["src/a.rs"]), paths(&["keys", "src/.env"]));
+    }
+
+    #[test]
+    fn a_declared_write_lifts_no_mask() {
+        let rules = [("ask", "Read(keys/**)"), ("ask", "Read(**/a.rs)"), ("deny", "Read(**/.env)")];
+        let everything = paths(&[".env", "keys", "src/.env", "src/a.rs"]);
+        for written in ["", "keys", "keys/one.pem", ".env", "src", "src/.env", "src/a.rs"] {
+            let effects = |root: &Path| Effects::writes(root.join(written)).and_unknown();
+            assert_eq!(granted(&rules, effects).unwrap().deny_read, everything, "{written}");
+        }
+    }
+
+    /// Files that are there, and a rule for each way in which one can be covered.
+    const FILES: [&str; 5] = ["src/a.rs", "src/.env", ".env", "keys/one.pem", ".git/config"];
+    const RULES: [&str; 8] = [
+        "Read(keys)",
+        "Read(keys/**)",
+        "Read(src/a.rs)",
+        "Read(**/.env)",
+        "Read(src/**)",
+        "Read(**/*.pem)",
+        "Read(**/.git/config)",
+        "Read(**/{a,b}.rs)",
+    ];
+
+    /// Whether a rule of the list covers a file.
+    fn covers(rule: &str, file: &str) -> bool {
+        match rule {
+            "Read(keys)" | "Read(keys/**)" => file.starts_with("keys"),
+            "Read(src/a.rs)" | "Read(**/{a,b}.rs)" => file == "src/a.rs",
+            "Read(**/.env)" => file.ends_with(".env"),
+            "Read(src/**)" => file.starts_with("src/"),
+            "Read(**/*.pem)" => file.ends_with(".pem"),
+            _ => file == ".git/config",
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        #[test]
+        fn a_mask_holds_whatever_else_a_call_declares(
+            rules in proptest::collection::vec((any::<bool>(), proptest::sample::select(&RULES[..])), 1..4),
+            declared in proptest::collection::vec((any::<bool>(), proptest::sample::select(&FILES[..])), 0..5),
+            unknown in any::<bool>(),
+        ) {
+            let rules: Vec<(&str, &str)> =
+                rules.into_iter().map(|(deny, rule)| (if deny { "deny" } else { "ask" }, rule)).collect();
+            let effects = |root: &Path| {
+                let start = if unknown { Effects::unknown() } else { Effects::none() };
+                declared.iter().fold(start, |effects, (reads, file)| match reads {
+                    true => effects.and_reads(root.join(file)),
+                    false => effects.and_writes(root.join(file)),
+                })
+            };
+            let masked = granted(&rules, effects).unwrap().deny_read;
+            for file in FILES {
+                let is_masked = masked.iter().any(|mask| Path::new(file).starts_with(mask));
+                let is_denied = rules.iter().any(|(list, rule)| *list == "deny" && covers(rule, file));
+                let is_asked = rules.iter().any(|(list, rule)| *list == "ask" && covers(rule, file));
+                let is_read = declared.contains(&(true, file));
+                prop_assert_eq!(is_masked, is_denied || (is_asked && !is_read), "{} {:?}", file, masked);
+            }
+        }
     }
 
     #[test]

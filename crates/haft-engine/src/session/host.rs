@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use haft_redact::Redactor;
+use haft_redact::{Found, Redactor};
 use haft_tool::{
     Access, Block, BoxFuture, CallId, Fault, FaultKind, Files, Grant, Host, Keeper, Progress, SessionFacts,
     Tasks,
@@ -27,7 +27,7 @@ use super::{
 use crate::{
     policy::Permit,
     pool::Entry,
-    result::RedactedWriter,
+    result::{FileSecrets, RedactedWriter},
     turn::{Events, Interrupt, Prepared},
 };
 
@@ -54,6 +54,8 @@ pub(crate) struct CallHost {
     doer: Option<Doer>,
     /// The places that its processes may write to, from the moment on in which they may.
     watch: Mutex<Option<Box<dyn Watch>>>,
+    /// What it must not tell of the files that it looks at.
+    secrets: Arc<FileSecrets>,
     /// Whether it left something that goes on.
     left_task: Arc<AtomicBool>,
 }
@@ -87,6 +89,7 @@ impl CallHost {
             entry: prepared.entry.clone(),
             doer,
             watch: Mutex::default(),
+            secrets: prepared.secrets.clone(),
             left_task: Arc::default(),
         }
     }
@@ -136,6 +139,7 @@ impl CallHost {
     fn without_secrets(&self, mut progress: Progress) -> Progress {
         if let Some(redactor) = self.redactor().filter(|_| self.events.are_watched()) {
             progress.label = redactor.redact_glimpse(&progress.label).into_owned();
+            self.secrets.hide(&mut progress.label, &mut Found::default());
         }
         progress
     }
@@ -159,11 +163,16 @@ impl Host for CallHost {
             self.session.engine().ledger().clone(),
             Gate::new(self.session.clone(), self.entry.clone(), self.token().clone()),
         );
-        Arc::new(door.keeping(self.images()))
+        let redactor = self.redactor().map(|redactor| (redactor.clone(), self.secrets.clone()));
+        Arc::new(door.keeping(self.images()).hiding(redactor))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
-        let redacted = self.redactor().map(|redactor| redactor.redact(&text).text.into_owned());
-        let text = Block::Text(redacted.unwrap_or(text));
+        let mut text = match self.redactor() {
+            Some(redactor) => redactor.redact(&text).text.into_owned(),
+            None => text,
+        };
+        self.secrets.hide(&mut text, &mut Found::default());
+        let text = Block::Text(text);
         self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![text]))
     }
     fn keeper(&self, call: &CallId) -> Keeper {

@@ -40,7 +40,7 @@ pub(crate) use known::Arrival;
 pub(crate) use ledger::Ledger;
 pub use ledger::sweep;
 pub use locate::locate;
-pub(crate) use locate::{Located, locate_each};
+pub(crate) use locate::{Named, Places, locate_each};
 pub use memory::Memory;
 pub(crate) use memory::Seen;
 pub use plan::{PLAN, Plan, Step, TODOS, Todo, TodoStatus};

@@ -19,7 +19,10 @@ use haft_tool::{Access, Class};
 #[cfg(test)]
 mod tests;
 
-pub use variables::{is_plain_variable, is_power_variable};
+pub use variables::{
+    assignment_doubt, ignores_environment, is_number, is_plain_variable, is_power_variable,
+    is_shell_variable, prefix_doubt,
+};
 
 /// An argument as far as it is known before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +54,12 @@ pub struct Facts {
     pub hosts: Vec<(Arg, Access)>,
     /// What it runs.
     pub runs: Vec<Run>,
+    /// Whether each of its words is told apart: what is not said to be a path is none.
+    pub told_apart: bool,
     /// Other ways to write the same command: `git push` for `git -C sub push`. Rules that forbid or ask hold for them.
     pub spellings: Vec<Vec<Arg>>,
+    /// Whether it puts a variable into the environment of the programs that run later.
+    pub exports: bool,
     /// What is not understood about it; `None` if all is.
     pub doubt: Option<String>,
 }
@@ -85,6 +92,9 @@ pub enum Run {
     File(Arg),
     /// What comes in for a shell: `bash -s`, `sh` at the end of a pipe.
     Input,
+    /// Text that may be evaluated although it is no script, in a call that is doubtful for that: only rules that forbid
+    /// or ask hear of the commands in it.
+    Mention(String),
 }
 
 /// What the command with these words does.
@@ -142,12 +152,14 @@ impl Facts {
             touches: Vec::new(),
             hosts: Vec::new(),
             runs: Vec::new(),
+            told_apart: class == Class::ReadOnly,
             spellings: Vec::new(),
+            exports: false,
             doubt: None,
         }
     }
 
-    fn raise(&mut self, class: Class) {
+    pub(crate) fn raise(&mut self, class: Class) {
         self.class = self.class.max(class);
     }
 

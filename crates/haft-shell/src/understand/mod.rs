@@ -6,15 +6,17 @@
 //! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
 
 mod values; //   what variables hold
+mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
 mod links; //    who follows links
 mod walk; //     tree → acts
+mod mentions; // what words may name where nobody follows them
 mod effects; //  acts → effects
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, path::PathBuf};
 
 use haft_tool::{Access, Effects, PathBase};
 
@@ -28,6 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Understood {
     acts: Vec<Act>,
+    home: Option<PathBuf>,
 }
 
 /// Something that a command line does.
@@ -51,6 +54,13 @@ pub enum Act {
         /// Where.
         places: Places,
     },
+    /// A text that names what is not known: it comes in for a program that is not followed, or is added to something.
+    Text {
+        /// The text.
+        text: String,
+        /// Where.
+        places: Places,
+    },
     /// The shell looks up the names that fit a pattern, whoever gets them.
     List {
         /// The pattern.
@@ -71,10 +81,8 @@ pub fn understand(text: &str, base: &PathBase) -> Understood {
     let parsed = syntax::parse(text);
     let (acts, set) = Walk::new(base, Values::default()).text(text, &parsed);
     let values = Values::of(set, &acts);
-    if values.is_empty() {
-        return Understood { acts };
-    }
-    Understood { acts: Walk::new(base, values).text(text, &parsed).0 }
+    let acts = if values.is_empty() { acts } else { Walk::new(base, values).text(text, &parsed).0 };
+    Understood { acts, home: base.home.clone() }
 }
 
 impl Understood {
@@ -85,7 +93,7 @@ impl Understood {
 
     /// What it is going to touch, contact and run.
     pub fn effects(&self) -> Effects {
-        effects::of(&self.acts)
+        effects::of(&self.acts, self.home.as_deref())
     }
 }
 

@@ -12,13 +12,15 @@ mod reading;
 mod properties;
 #[cfg(test)]
 mod always;
+#[cfg(test)]
+mod masks;
 
 use std::{path::Path, time::Duration};
 
 use haft_shell::{run::LONGEST_COMMAND, understand};
 use haft_tool::{
     AbsolutePath, Access, Change, Cx, Effects, Fault, FaultKind, Limit, PathBase, Reply, SessionFacts, Spec,
-    Tool, View, shown,
+    Spelling, Tool, View, shown,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -147,7 +149,10 @@ impl Tool for Bash {
         let with_hosts =
             input.hosts.iter().fold(known, |effects, host| effects.and_host(host, Access::Write));
         let with_reads = input.read.iter().fold(with_hosts, Effects::and_reads);
-        input.write.iter().fold(with_reads, Effects::and_writes)
+        let mut effects = input.write.iter().fold(with_reads, Effects::and_writes);
+        // Who may write a file can read it, unless somebody keeps it away.
+        input.write.iter().for_each(|path| effects.push_mention(path.to_path_buf(), Spelling::Path));
+        effects
     }
 
     fn describe(&self, input: &BashInput) -> String {
@@ -226,7 +231,8 @@ fn purpose(words: &str) -> String {
 }
 
 fn valid_host(host: &str) -> Result<(), Fault> {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    // Other letters are looked up as something else than they look like.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     if !host.is_empty() && host.chars().all(is_name) {
         return Ok(());
     }

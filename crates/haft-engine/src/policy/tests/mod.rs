@@ -609,6 +609,7 @@ mod classifying;
 mod asking;
 
 mod layers;
+mod named;
 
 mod lint;
 

@@ -9,6 +9,7 @@ mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
+mod marked; //     does it write what stands for a secret
 mod hooks; //      4, 7 those who are asked before and after
 mod told; //       and what is written down of it
 mod preview; //    and what whoever is asked gets to see
@@ -24,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, PathEffect, Reply, SessionFacts, Spec, View};
+use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFacts, Spec, View};
 
 use begin::Halt;
 pub(crate) use foresee::Prepared;
@@ -35,8 +36,8 @@ pub use retry::Retry;
 use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
-    result::{Attic, Meta, ToolResult, refused},
-    session::{CallHost, Session},
+    result::{Attic, FileSecrets, Meta, ToolResult, refused},
+    session::{CallHost, Named, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
@@ -187,7 +188,7 @@ pub(crate) async fn refuse(
     ticket: Option<Arc<Ticket>>,
 ) -> Ended {
     let tool = result.tool.clone();
-    finish::hide_secrets(&cx, &tool, &mut result);
+    finish::hide_secrets(&cx, &tool, &FileSecrets::default(), &mut result);
     let mut ended = Ended { result, changes: Vec::new() };
     finish::record(&cx, ticket.as_deref(), finish::NEVER_RAN, &mut ended).await;
     ended
@@ -244,8 +245,10 @@ impl<'t> CallCx<'t> {
 }
 
 impl Prepared<'_> {
-    pub(crate) fn paths(&self) -> Vec<PathEffect> {
-        self.effects.paths().to_vec()
+    /// What is to be looked up before it is judged.
+    pub(crate) fn named(&self, session: &Session) -> Named {
+        let names = std::iter::once(self.entry.name()).chain(self.entry.tool().spec().other_names().iter().copied());
+        Named::of(&self.effects, session.policy().denies_reading(names))
     }
 
     /// A result for a call that comes no further.

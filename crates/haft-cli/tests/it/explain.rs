@@ -78,9 +78,14 @@ fn a_batch_answers_every_line_in_order() {
     assert!(verdicts[6..15].iter().all(|verdict| *verdict == "deny"));
     let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
     assert_eq!(json!(ids), json!([1, null, "x", 3, 4, 5, 6, 7, 8, null, 10, 11, null, 13, "\u{fffd}", 15]));
-    for (at, words) in
-        [(1, "line 2 is not JSON"), (13, "line 14 is not JSON"), (14, "hex escape"), (6, "unknown variant `yolo`"), (7, "deny rule `Read(`"), (9, "not JSON")]
-    {
+    for (at, words) in [
+        (1, "line 2 is not JSON"),
+        (13, "line 14 is not JSON"),
+        (14, "hex escape"),
+        (6, "unknown variant `yolo`"),
+        (7, "deny rule `Read(`"),
+        (9, "not JSON"),
+    ] {
         assert!(answers[at]["error"].as_str().unwrap().contains(words), "{}", answers[at]);
     }
     assert_eq!(answers[4]["class"], "read_only");

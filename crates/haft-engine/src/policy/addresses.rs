@@ -52,7 +52,9 @@ mod tests {
         ] {
             assert!(why(host).is_some(), "{host}");
         }
-        for host in ["93.184.216.34", "[2606:4700::1111]", "docs.rs", "localhost.example.com", "notlocal", "8080"] {
+        for host in
+            ["93.184.216.34", "[2606:4700::1111]", "docs.rs", "localhost.example.com", "notlocal", "8080"]
+        {
             assert!(why(host).is_none(), "{host}");
         }
     }

@@ -10,7 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown};
+use haft_tool::{
+    Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{

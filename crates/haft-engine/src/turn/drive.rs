@@ -167,7 +167,9 @@ async fn next_call(live: &mut Option<UnboundedReceiver<Call>>) -> Option<Call> {
     live.as_mut()?.recv().await
 }
 
-async fn finished(locating: &mut Option<JoinHandle<Vec<Result<Places, Fault>>>>) -> Vec<Result<Places, Fault>> {
+async fn finished(
+    locating: &mut Option<JoinHandle<Vec<Result<Places, Fault>>>>,
+) -> Vec<Result<Places, Fault>> {
     match locating {
         // A look-up that broke located nothing; every call of the batch is told so.
         Some(locating) => locating.await.unwrap_or_default(),

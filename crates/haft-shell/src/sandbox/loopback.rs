@@ -60,13 +60,24 @@ mod tests {
     #[test]
     fn this_machine_has_several_names() {
         for host in [
-            "localhost", "LOCALHOST.", "app.localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]", "0.0.0.0", "0", "::",
-            "2130706433", "0x7f.1", "::ffff:127.0.0.1", "127.0.0.1.",
+            "localhost",
+            "LOCALHOST.",
+            "app.localhost",
+            "127.0.0.1",
+            "127.1.2.3",
+            "::1",
+            "[::1]",
+            "0.0.0.0",
+            "0",
+            "::",
+            "2130706433",
+            "0x7f.1",
+            "::ffff:127.0.0.1",
+            "127.0.0.1.",
         ] {
             assert!(is_loopback(host), "{host}");
         }
-        for host in ["localhost.example.com", "notlocalhost", "10.0.0.1", "127.0.0.1.nip.io", "*"]
-        {
+        for host in ["localhost.example.com", "notlocalhost", "10.0.0.1", "127.0.0.1.nip.io", "*"] {
             assert!(!is_loopback(host), "{host}");
         }
     }

@@ -153,7 +153,9 @@ impl Sum<'_> {
 
     fn resolved(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
         match process_of(&path) {
-            Some(Process::Own) => self.effects.push_doubt("a place that depends on the process that opens it"),
+            Some(Process::Own) => {
+                self.effects.push_doubt("a place that depends on the process that opens it")
+            }
             Some(Process::Other) => {
                 self.effects.push_doubt("a place that another process has open");
                 self.place(path, manner, pattern);
@@ -240,7 +242,9 @@ fn looks_only(argv: &[Arg]) -> bool {
         "stat" | "file" | "test" | "[" | "readlink" | "realpath" | "cd" => true,
         // They open a file, or change what is said of a directory.
         "tee" => true,
-        "ls" | "chmod" | "chown" | "chgrp" => !argv.iter().any(|arg| is_deep(arg) || matches!(arg, Arg::Unknown { .. })),
+        "ls" | "chmod" | "chown" | "chgrp" => {
+            !argv.iter().any(|arg| is_deep(arg) || matches!(arg, Arg::Unknown { .. }))
+        }
         _ => false,
     }
 }

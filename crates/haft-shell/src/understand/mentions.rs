@@ -96,7 +96,8 @@ fn is_mark(char: char) -> bool {
 }
 
 fn ends_a_token(char: char) -> bool {
-    char.is_whitespace() || matches!(char, '\'' | '"' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>')
+    char.is_whitespace()
+        || matches!(char, '\'' | '"' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>')
         || matches!(char, ';' | '|' | '&' | '#' | '!' | '\\')
 }
 

@@ -142,7 +142,13 @@ fn words_of_a_program_that_is_followed_name_what_it_says() {
 fn a_file_that_the_line_wrote_has_nothing_below_it() {
     touches(
         "sort a > b; mv b a",
-        &["write /w/app/b some", "read /w/app/a all", "read /w/app/b guarded", "write /w/app/b some", "write /w/app/a some"],
+        &[
+            "write /w/app/b some",
+            "read /w/app/a all",
+            "read /w/app/b guarded",
+            "write /w/app/b some",
+            "write /w/app/a some",
+        ],
     );
 }
 

@@ -50,7 +50,8 @@ impl Masked {
 
     #[track_caller]
     fn keeps(&self, command: &str) {
-        for input in [json!({ "command": command }), json!({ "command": command, "write": [".env", "keys/one"] })]
+        for input in
+            [json!({ "command": command }), json!({ "command": command, "write": [".env", "keys/one"] })]
         {
             let told = self.call(input);
             assert!(!told.contains("S3CRET"), "{command}: {told}");

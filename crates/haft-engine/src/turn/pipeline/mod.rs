@@ -247,7 +247,8 @@ impl<'t> CallCx<'t> {
 impl Prepared<'_> {
     /// What is to be looked up before it is judged.
     pub(crate) fn named(&self, session: &Session) -> Named {
-        let names = std::iter::once(self.entry.name()).chain(self.entry.tool().spec().other_names().iter().copied());
+        let names =
+            std::iter::once(self.entry.name()).chain(self.entry.tool().spec().other_names().iter().copied());
         Named::of(&self.effects, session.policy().denies_reading(names))
     }
 

@@ -241,6 +241,10 @@ pub enum Reversal {
 /// runs meanwhile.
 pub const OTHER_CALLS: &str = "calls";
 
+/// What a call changes that may stop the machine, or leave no room on it for anything else: it is asked unless a rule for the
+/// very command allows it.
+pub const MACHINE: &str = "machine";
+
 /// The pieces of the session on which the meaning of later calls stands.
 const GROUND: [&str; 4] = ["cwd", "workspace", "mode", OTHER_CALLS];
 

@@ -62,8 +62,8 @@ pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
-    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, Located, Mention, OTHER_CALLS,
-    PathEffect, Reversal, Spelling, Spread, StateEffect, overlap,
+    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, Located, MACHINE, Mention,
+    OTHER_CALLS, PathEffect, Reversal, Spelling, Spread, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Hidden, Piece, Sight, Stamp, without_hidden};

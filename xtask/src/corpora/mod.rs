@@ -10,6 +10,7 @@ mod urls; //     may this be fetched?
 mod secrets; //  is it taken out?
 mod sandbox; //  does it hold?
 mod peers; //    what do others say to the same command lines?
+mod nl2bash; //  how much of a public collection of command lines is asked?
 mod stage; //    the directories of a case
 mod session; //  a session of haft, in this process
 
@@ -42,6 +43,9 @@ const CORPORA: [(&str, Judge); 6] = [
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
+    if words.contains(&"--nl2bash") {
+        return nl2bash::run(words);
+    }
     let options = Options::parse(words)?;
     if !options.directory.is_dir() {
         println!("corpora: skipped, there is no directory {}", options.directory.display());

@@ -9,8 +9,8 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, Mention, PathEffect, Refusal, Spec,
-    Spelling, Spread,
+    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, MACHINE, Mention, PathEffect,
+    Refusal, Spec, Spelling, Spread, StateEffect,
 };
 use serde::{Deserialize, Serialize};
 
@@ -460,11 +460,21 @@ impl Survey {
         for (index, effect) in request.effects.commands().iter().enumerate() {
             survey.look_at_command(policy, effect, Part::Command(index));
         }
+        survey.look_at_machine(request);
         if survey.deny.is_none() && policy.denies_reading(request.names()) {
             survey.look_at_mentions(policy, request);
         }
         survey.ask = survey.asks_whole(request).map(|rule| (rule, Part::Whole)).or(survey.ask);
         survey
+    }
+
+    /// No broad rule means that the machine may stop: only rules for every part of the call do.
+    fn look_at_machine(&mut self, request: &Request<'_>) {
+        let is_machine = |state: &StateEffect| state.key == MACHINE && state.access == Access::Write;
+        let is_covered = self.uncovered.is_none() && !request.effects.is_unknown();
+        if !is_covered && self.protected.is_none() && request.effects.state().iter().any(is_machine) {
+            self.protected = Some(("which may stop the machine, or all that runs on it", Part::Whole));
+        }
     }
 
     /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just

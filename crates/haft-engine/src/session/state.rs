@@ -353,7 +353,7 @@ impl Session {
         for change in changes {
             match change {
                 Change::Cwd(cwd) => {
-                    state.base = Arc::new(PathBase { cwd, home: self.0.home.clone() });
+                    state.base = Arc::new(PathBase { cwd, ..PathBase::clone(&state.base) });
                     state.moved = true;
                 }
                 Change::Load(names) => state.load(names),
@@ -401,7 +401,12 @@ impl Session {
     }
 
     pub(crate) fn path_base(&self) -> Arc<PathBase> {
-        self.lock().base.clone()
+        let (base, workspace) = (self.lock().base.clone(), self.workspace());
+        // A session that has moved to a worktree has another workspace.
+        if base.workspace.as_deref() == Some(&*workspace) {
+            return base;
+        }
+        Arc::new(PathBase { workspace: Some(workspace.to_path_buf()), ..PathBase::clone(&base) })
     }
 
     /// Asks the policy about a call whose paths are located.

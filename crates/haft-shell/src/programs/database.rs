@@ -28,12 +28,25 @@ fn statements(text: &str) -> impl Iterator<Item = Vec<String>> {
 
 fn class(words: &[String]) -> Class {
     let has = |word: &str| words.iter().any(|known| known == word);
-    let loses = has("drop") || has("truncate") || (has("delete") && !has("where"));
+    let all_rows = (has("delete") || (has("update") && has("set"))) && !has("where");
+    let loses = has("drop") || has("truncate") || all_rows;
     // The calls of document databases.
     let calls = words.iter().any(|word| {
         matches!(
             word.as_str(),
-            "dropdatabase" | "deletemany" | "flushall" | "flushdb" | "remove" | "dropindexes"
+            "dropdatabase"
+                | "dropcollection"
+                | "dropindex"
+                | "dropindexes"
+                | "dropuser"
+                | "deletemany"
+                | "deleteone"
+                | "findoneanddelete"
+                | "findandremove"
+                | "remove"
+                | "flushall"
+                | "flushdb"
+                | "shutdownserver"
         )
     });
     if loses || calls { Class::Destructive } else { Class::Write }
@@ -49,6 +62,9 @@ mod tests {
             ("drop table t", Class::Destructive),
             ("select 1; TRUNCATE t", Class::Destructive),
             ("delete from t", Class::Destructive),
+            ("update t set a = 1", Class::Destructive),
+            ("update t set a = 1 where id = 2", Class::Write),
+            ("db.c.deleteOne({})", Class::Destructive),
             ("delete from t where id = 1", Class::Write),
             ("db.dropDatabase()", Class::Destructive),
             ("create table dropped (id int)", Class::Write),

@@ -63,6 +63,8 @@ struct Judge<'a> {
     raised: Class,
     /// An option says that nothing is changed after all.
     calm: bool,
+    /// It only says what it would do.
+    dry: bool,
     /// An option says that what is there stays, so that it can be read together with what is new.
     adds: bool,
     sends: bool,
@@ -77,6 +79,7 @@ impl<'a> Judge<'a> {
             facts: Facts::of(case.entry.class),
             raised: Class::ReadOnly,
             calm: false,
+            dry: asks_for_help(case.args),
             adds: false,
             sends: false,
             emits: case.entry.habits.emits,
@@ -88,8 +91,11 @@ impl<'a> Judge<'a> {
         self.calm = walk.means(Meaning::Read);
         self.adds = walk.means(Meaning::Adds);
         for used in &walk.used {
+            let denied = used.values.iter().any(|value| is(value, "none") || is(value, "false"));
             for meaning in &used.option.means {
-                self.meaning(*meaning, &used.option.name);
+                if *meaning != Meaning::Dry || !denied {
+                    self.meaning(*meaning, &used.option.name);
+                }
             }
             let kinds: &[Kind] = match &used.option.value {
                 Value::None => &[],
@@ -113,7 +119,34 @@ impl<'a> Judge<'a> {
                 let name = self.case.name;
                 self.facts.doubt(format!("`{option}` of `{name}` can run a program, or change what it does"));
             }
-            _ => {}
+            Meaning::Lists => self.lists(),
+            Meaning::Names => self.raise(Class::Write),
+            Meaning::Deep => self.facts.deep = true,
+            Meaning::Dry => self.dry = true,
+            Meaning::Halt => {
+                self.raise(Class::Destructive);
+                self.facts.halts = true;
+            }
+            Meaning::Elsewhere => self.elsewhere(),
+            Meaning::Read
+            | Meaning::Adds
+            | Meaning::Prints
+            | Meaning::Texts
+            | Meaning::First
+            | Meaning::Here
+            | Meaning::Opaque => {}
+        }
+    }
+
+    fn lists(&mut self) {
+        let name = self.case.name;
+        self.facts.doubt(format!("`{name}` opens the files that a list names, wherever they are"));
+    }
+
+    /// What it shows besides its operands is of the system, or of others.
+    fn elsewhere(&mut self) {
+        for place in &self.case.entry.looks {
+            self.facts.touch(&Arg::Known((*place).to_owned()), Access::Read);
         }
     }
 
@@ -157,6 +190,17 @@ impl<'a> Judge<'a> {
             let name = self.case.name;
             self.facts.doubt(format!("`{name}` has more operands than are understood"));
         }
+    }
+
+    /// Whether nothing is named that it could change.
+    fn only_passes_on(&self, walk: &Walk<'_>) -> bool {
+        let Some(filter) = &self.case.entry.filter else { return false };
+        let is_nothing = |arg: &&Arg| matches!(arg, Arg::Known(name) if filter.contains(&name.as_str()));
+        let recursive = walk.has("-r") || walk.has("--recursive");
+        walk.doubt.is_none()
+            && !recursive
+            && self.raised == Class::ReadOnly
+            && walk.operands.iter().all(is_nothing)
     }
 
     /// A search without a place to search goes through the directory.
@@ -205,6 +249,20 @@ impl<'a> Judge<'a> {
             Kind::Form => self.sent(arg, &["@", "=@", "=<"]),
             Kind::Method => self.method(arg),
             Kind::Format => self.format(arg),
+            Kind::List => {
+                self.read(arg);
+                self.lists();
+            }
+            Kind::Page if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
+            Kind::Store if !matches!(arg, Arg::Known(name) if !name.contains(':')) => {
+                self.read(arg);
+                self.facts.doubt(format!("where `{}` reads this from is not known", self.case.name));
+            }
+            Kind::Store => self.read(arg),
+            Kind::Names | Kind::Page => {
+                self.raise(Class::Write);
+                self.read(arg);
+            }
         }
     }
 
@@ -314,7 +372,16 @@ impl<'a> Judge<'a> {
         if self.emits && !self.calm {
             self.touch(&Arg::Known(".".to_owned()), Access::Write, false);
         }
+        self.calm |= self.only_passes_on(walk);
         self.facts.class = if self.calm { Class::ReadOnly } else { self.facts.class.max(self.raised) };
+        self.facts.halts |= self.case.entry.habits.halts;
+        if self.dry {
+            self.facts.class = self.facts.class.min(Class::Write);
+            self.facts.halts = false;
+        }
+        if !self.case.entry.looks.is_empty() && !self.case.entry.speaks_of(Meaning::Elsewhere) {
+            self.elsewhere();
+        }
         // The network is never harmless, and what is written aside is written whatever else is not.
         if !self.facts.hosts.is_empty() || self.facts.touches.iter().any(|touch| touch.aside) {
             self.facts.raise(Class::Write);
@@ -328,6 +395,12 @@ impl<'a> Judge<'a> {
         self.facts.transparent = clear && self.facts.class == Class::ReadOnly;
         self.facts
     }
+}
+
+/// Whether it prints something about the program, whatever else its words say.
+fn asks_for_help(args: &[Arg]) -> bool {
+    let mut options = args.iter().take_while(|arg| !is(arg, "--"));
+    options.any(|arg| is(arg, "--help") || is(arg, "--version"))
 }
 
 /// What each operand is, given the options.

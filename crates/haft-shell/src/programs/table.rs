@@ -23,6 +23,27 @@ pub(super) struct Entry {
     /// What a text operand must not hold.
     pub(super) shun: Vec<&'static str>,
     pub(super) special: Option<Special>,
+    /// Files by which a directory decides what runs under this name, where it may.
+    pub(super) launcher: Option<Vec<&'static str>>,
+    /// Operands with which it only passes on what comes in, if there is nothing else.
+    pub(super) filter: Option<Vec<&'static str>>,
+    /// Places outside of any workspace that it reads, whatever it is told.
+    pub(super) looks: Vec<&'static str>,
+}
+
+impl Entry {
+    /// Whether an option or an operand of it means this.
+    pub(super) fn speaks_of(&self, meaning: Meaning) -> bool {
+        self.options.iter().any(|option| option.means.contains(&meaning))
+            || self.when.iter().any(|when| when.means == meaning)
+    }
+
+    /// Whether an option of it has such a value.
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        self.options
+            .iter()
+            .any(|option| matches!(&option.value, Value::Needed(kinds) if kinds.contains(&kind)))
+    }
 }
 
 /// The words after the class.
@@ -40,6 +61,7 @@ pub(super) struct Habits {
     pub(super) here: bool,
     pub(super) emits: bool,
     pub(super) atfiles: bool,
+    pub(super) halts: bool,
     pub(super) told: bool,
 }
 
@@ -77,6 +99,10 @@ pub(super) enum Kind {
     Header,
     Method,
     Format,
+    List,
+    Names,
+    Page,
+    Store,
 }
 
 /// An option that is known.
@@ -113,6 +139,12 @@ pub(super) enum Meaning {
     Emits,
     Sends,
     Opaque,
+    Lists,
+    Names,
+    Deep,
+    Dry,
+    Halt,
+    Elsewhere,
     Adds,
 }
 
@@ -124,11 +156,19 @@ pub(super) struct When {
 }
 
 impl When {
-    /// Whether this word is one of those that it speaks of.
+    /// Whether this word is one of those that it speaks of. Many of these programs take capitals, too.
     pub(super) fn fits(&self, word: &str) -> bool {
-        self.words.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(beginning) => word.starts_with(beginning),
-            None => word == *pattern,
+        let word = word.as_bytes();
+        self.words.iter().any(|pattern| {
+            let (pattern, begins) = pattern.strip_suffix('*').map_or((*pattern, false), |rest| (rest, true));
+            let (pattern, ends) = pattern.strip_prefix('*').map_or((pattern, false), |rest| (rest, true));
+            let length = pattern.len();
+            let part = match (begins, ends) {
+                (false, false) => Some(word),
+                (true, _) => word.get(..length),
+                (false, true) => word.len().checked_sub(length).map(|from| &word[from..]),
+            };
+            part.is_some_and(|part| part.eq_ignore_ascii_case(pattern.as_bytes()))
         })
     }
 }
@@ -143,6 +183,8 @@ pub(super) fn entry(name: &str) -> Option<&'static Entry> {
 struct Table {
     entries: HashMap<&'static str, Entry>,
     groups: HashMap<&'static str, Vec<Opt>>,
+    /// The files of version managers, which may stand behind any launcher.
+    launchers: Vec<&'static str>,
     /// What could not be read, with the number of its line.
     faults: Vec<String>,
 }
@@ -166,12 +208,22 @@ fn read(text: &'static str) -> Table {
             continue;
         }
         finish(block.take(), &mut table);
+        if let Some(names) = line.strip_prefix("launchers ") {
+            table.launchers.extend(names.split('|'));
+            continue;
+        }
         block = header(line);
         if block.is_none() {
             table.fault(number, line);
         }
     }
     finish(block, &mut table);
+    let shared = &table.launchers;
+    table
+        .entries
+        .values_mut()
+        .filter_map(|entry| entry.launcher.as_mut())
+        .for_each(|names| names.extend(shared));
     table
 }
 
@@ -224,6 +276,9 @@ fn blank(class: Class) -> Entry {
         when: Vec::new(),
         shun: Vec::new(),
         special: None,
+        launcher: None,
+        filter: None,
+        looks: Vec::new(),
     }
 }
 
@@ -252,9 +307,14 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "here" => habits.here = true,
         "emits" => habits.emits = true,
         "atfiles" => habits.atfiles = true,
+        "halts" => habits.halts = true,
+        "launcher" => entry.launcher = Some(Vec::new()),
         "told" => habits.told = true,
         _ => match word.split_once('=')? {
             ("shun", words) => entry.shun = words.split('|').collect(),
+            ("launcher", names) => entry.launcher = Some(names.split('|').collect()),
+            ("filter", operands) => entry.filter = Some(operands.split('|').collect()),
+            ("looks", places) => entry.looks = places.split('|').collect(),
             ("by", name) => entry.special = Some(Special::named(name)?),
             _ => return None,
         },
@@ -301,6 +361,10 @@ fn kind(word: &str) -> Option<Kind> {
         "header" => Kind::Header,
         "method" => Kind::Method,
         "format" => Kind::Format,
+        "list" => Kind::List,
+        "names" => Kind::Names,
+        "page" => Kind::Page,
+        "store" => Kind::Store,
         _ => return None,
     })
 }
@@ -319,6 +383,12 @@ fn meaning(word: &str) -> Option<Meaning> {
         "emits" => Meaning::Emits,
         "sends" => Meaning::Sends,
         "opaque" => Meaning::Opaque,
+        "lists" => Meaning::Lists,
+        "names" => Meaning::Names,
+        "deep" => Meaning::Deep,
+        "dry" => Meaning::Dry,
+        "halt" => Meaning::Halt,
+        "elsewhere" => Meaning::Elsewhere,
         "adds" => Meaning::Adds,
         _ => return None,
     })

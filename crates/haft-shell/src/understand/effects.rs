@@ -6,17 +6,24 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spelling, Spread,
+    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, MACHINE, PathBase, PathEffect,
+    Spelling, Spread, by_text,
 };
 
 use super::{Act, links::follows_links, mentions::Finder, places::Places, words::PIPE};
 use crate::programs::{Arg, Facts, Run, Touch};
 
-pub(super) fn of(acts: &[Act], home: Option<&Path>) -> Effects {
+pub(super) fn of(acts: &[Act], grounds: &Grounds) -> Effects {
+    let home = grounds.home.as_deref();
     let mut sum = Sum { effects: Effects::none(), home, files: HashSet::new() };
+    let mut halts = false;
     for act in acts {
         match act {
-            Act::Run { argv, facts, places } => sum.run(argv, facts, places),
+            Act::Run { argv, facts, places } => {
+                let class = if grounds.are_lost(facts, places) { Class::Destructive } else { facts.class };
+                sum.run(argv, facts, class, places);
+                halts |= facts.halts;
+            }
             Act::Touch { path, access, places } => {
                 let spread = if *access == Access::Write { Spread::Some } else { Spread::Guarded };
                 let from = sum.effects.paths().len();
@@ -31,10 +38,64 @@ pub(super) fn of(acts: &[Act], home: Option<&Path>) -> Effects {
             Act::List { pattern, places } => sum.names(pattern, places, None),
             Act::Suspect(argv) => sum.mean(argv.clone()),
             Act::Move => sum.effects = std::mem::take(&mut sum.effects).and_state("cwd", Access::Write),
+            Act::Bomb => {
+                halts = true;
+                sum.effects.push_doubt("processes that start more and more of themselves");
+            }
             Act::Doubt(why) => sum.effects.push_doubt(why.clone()),
         }
     }
-    sum.effects
+    if halts { sum.effects.and_state(MACHINE, Access::Write) } else { sum.effects }
+}
+
+/// Places with all that somebody has in them.
+#[derive(Debug)]
+pub(super) struct Grounds {
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+}
+
+impl Grounds {
+    pub(super) fn of(base: &PathBase) -> Grounds {
+        Grounds { cwd: base.cwd.clone(), home: base.home.clone() }
+    }
+
+    /// Whether a program goes through all of such a place. Owners and modes cannot be had back from anywhere.
+    fn are_lost(&self, facts: &Facts, places: &Places) -> bool {
+        let written = |touch: &&Touch| touch.access == Access::Write;
+        facts.deep
+            && facts.touches.iter().filter(written).any(|touch| self.is_all_of_one(&touch.path, places))
+    }
+
+    fn is_all_of_one(&self, path: &Arg, places: &Places) -> bool {
+        let known = |path: &str| {
+            let paths = places.resolve(path);
+            paths.is_none_or(|paths| paths.iter().any(|path| self.holds(&by_text(path))))
+        };
+        match path {
+            Arg::Known(path) => known(path),
+            // `*` is nearly all, and so is `./*`.
+            Arg::Glob(pattern) => {
+                split(pattern).is_none_or(|(directory, rest)| is_wide(rest) && known(&directory))
+            }
+            Arg::Unknown { .. } => true,
+        }
+    }
+
+    /// The directory itself or one above it, a home, or what the system is made of.
+    fn holds(&self, path: &Path) -> bool {
+        const SYSTEM: [&str; 3] = ["/usr", "/home", "/Users"];
+        let is_part = |parent: &Path| SYSTEM.iter().any(|directory| parent == Path::new(directory));
+        let is_top = path.components().count() <= 2 || path.parent().is_some_and(is_part);
+        is_top
+            || self.cwd.starts_with(path)
+            || self.home.as_deref().is_some_and(|home| home.starts_with(path))
+    }
+}
+
+/// Whether some name of a pattern fits nearly every file.
+fn is_wide(names: &str) -> bool {
+    names.split('/').any(|name| name.starts_with('.') || name.bytes().all(|byte| b"*?".contains(&byte)))
 }
 
 struct Sum<'a> {
@@ -57,16 +118,16 @@ struct Manner {
 }
 
 impl Sum<'_> {
-    fn run(&mut self, argv: &[Arg], facts: &Facts, places: &Places) {
+    fn run(&mut self, argv: &[Arg], facts: &Facts, class: Class, places: &Places) {
         let certainty = if argv.iter().all(is_certain) { Certainty::Exact } else { Certainty::Partial };
-        let command = CommandEffect { argv: words(argv), class: facts.class, certainty };
+        let command = CommandEffect { argv: words(argv), class, certainty };
         let by = self.effects.push_command(command);
         for spelling in &facts.spellings {
             self.mean(words(spelling));
         }
         let follows_links = follows_links(argv);
         for touch in &facts.touches {
-            self.touch(&touch.path, places, Manner { follows_links, ..manner(argv, facts, touch, by) });
+            self.touch(&touch.path, places, Manner { follows_links, ..manner(argv, class, touch, by) });
         }
         if facts.touches.is_empty() {
             if follows_links {
@@ -170,10 +231,7 @@ impl Sum<'_> {
             return self.effects.push_doubt("a pattern that goes up again");
         };
         // A pattern of nothing but wildcards fits all; one with a dot in front fits what is hidden.
-        let is_wide = rest
-            .split('/')
-            .any(|name| name.starts_with('.') || name.bytes().all(|byte| b"*?".contains(&byte)));
-        let spread = if is_wide || manner.spread == Spread::All && manner.access == Access::Read {
+        let spread = if is_wide(rest) || manner.spread == Spread::All && manner.access == Access::Read {
             Spread::All
         } else {
             Spread::Some
@@ -220,8 +278,8 @@ fn unread<'a>(argv: &'a [Arg], facts: &'a Facts) -> impl Iterator<Item = &'a Arg
     words.map(|(_, arg)| arg)
 }
 
-fn manner(argv: &[Arg], facts: &Facts, touch: &Touch, by: usize) -> Manner {
-    let loses = touch.access == Access::Write && facts.class == Class::Destructive;
+fn manner(argv: &[Arg], class: Class, touch: &Touch, by: usize) -> Manner {
+    let loses = touch.access == Access::Write && class == Class::Destructive;
     let spread = match touch.access {
         Access::Write if loses => Spread::All,
         Access::Write => Spread::Some,
@@ -251,7 +309,7 @@ fn looks_only(argv: &[Arg]) -> bool {
 
 /// Where nothing is kept and nothing is told. What is open already is opened anew by these names, for reading or writing as
 /// it is wanted: so each is only free for what it is for.
-fn is_no_file(path: &str, access: Access) -> bool {
+pub(super) fn is_no_file(path: &str, access: Access) -> bool {
     match path {
         "/dev/null" | PIPE => true,
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => access == Access::Read,

@@ -1,12 +1,14 @@
 //! What command lines are said to do.
 
-use haft_tool::{Class, Effects, PathBase};
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use haft_tool::{Class, Effects, MACHINE, PathBase};
 
 use super::{Act, Understood, shown, understand};
 use crate::programs::Arg;
 
 fn read(line: &str) -> Understood {
-    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
+    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None };
     understand(line, &base)
 }
 
@@ -617,4 +619,194 @@ fn an_empty_process_substitution_is_nothing_and_another_is_a_pipe() {
 fn an_empty_alternative_is_no_word_unless_it_was_quoted() {
     check("{cat,,a}", "reads /w/app/a, runs cat a");
     check("echo {,''}", "runs echo ");
+}
+
+const OTHER_REPOSITORY: &str = "git in another directory, where another repository may say what it runs";
+
+/// A workspace with a repository, `sub` in it, `nested` with a repository of its own, and `bare` that is one.
+fn workspace() -> (tempfile::TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let directories =
+        [".git", "sub/deep", "nested/.git", "nested/src", "bare/objects", "bare/refs", "bare/work"];
+    directories.iter().for_each(|directory| fs::create_dir_all(root.join(directory)).unwrap());
+    fs::write(root.join("bare/HEAD"), "ref: refs/heads/main").unwrap();
+    symlink("nested", root.join("link")).unwrap();
+    (place, root)
+}
+
+/// The doubts about a line of a session in a directory of that workspace.
+#[track_caller]
+fn doubts_at(cwd: &str, line: &str, expected: &str) {
+    let (_place, root) = workspace();
+    let line = line.replace("ROOT", root.to_str().unwrap());
+    let base = PathBase { cwd: root.join(cwd), home: None, workspace: Some(root) };
+    assert_eq!(understand(&line, &base).effects().doubts().join("; "), expected, "{line} in {cwd:?}");
+}
+
+#[test]
+fn git_is_free_where_it_finds_the_repository_of_the_workspace() {
+    for line in [
+        "git status",
+        "git -C . status",
+        "git -C ROOT log",
+        "git -C sub status",
+        "git -C sub -C deep status",
+        "git -C sub/deep/.. status",
+        "cd sub && git log",
+        "cd sub 2>/dev/null && git log | head",
+        "(cd sub/deep; git diff)",
+        "env -C sub git status",
+    ] {
+        doubts_at("", line, "");
+    }
+    doubts_at("sub", "git status", "");
+    doubts_at("sub", "git -C .. status", "");
+}
+
+#[test]
+fn git_in_another_repository_is_in_doubt_however_it_gets_there() {
+    for line in [
+        "git -C nested status",
+        "git -C nested/src status",
+        "git --no-pager -C nested status",
+        "git -C sub -C ../nested status",
+        "git -C link status",
+        "git -C bare/work log",
+        "git -C bare log",
+        "git -C missing status",
+        "git -C .. status",
+        "git -C .git log",
+        "cd nested && git log",
+        "cd nested/src; git status",
+        "env -C nested git status",
+        "find nested -execdir git status \\;",
+        "bash -c 'git -C nested status'",
+        "mkdir sub/x; git -C sub status",
+        "echo x > sub/HEAD; git -C sub log",
+    ] {
+        let (_place, root) = workspace();
+        let base = PathBase { cwd: root.clone(), home: None, workspace: Some(root) };
+        let effects = understand(line, &base).effects();
+        assert!(effects.doubts().iter().any(|doubt| doubt == OTHER_REPOSITORY), "{line}: {effects}");
+    }
+    doubts_at("nested", "git status", OTHER_REPOSITORY);
+    doubts_at("nested/src", "git log", OTHER_REPOSITORY);
+    doubts_at("bare/work", "git log", OTHER_REPOSITORY);
+    doubts_at("nested", "git -C .. status", "");
+}
+
+#[test]
+fn places_that_a_program_knows_are_declared() {
+    touches("git config a.b c", &["write /w/app/.git/config some"]);
+    touches("git config --get a.b", &[]);
+    touches("npm config set a b", &["write /home/u/.npmrc some", "write /w/app/.npmrc some"]);
+    touches(
+        "cd sub && env git remote add x u",
+        &["read /w/app/sub guarded", "write /w/app/sub/.git/config some"],
+    );
+    touches("bash -c 'go env -w A=b'", &["write /home/u/.config/go/env some"]);
+    let (_place, root) = workspace();
+    let base = PathBase { cwd: root.join("sub"), home: None, workspace: Some(root.clone()) };
+    for line in ["git config a.b c", "git -C deep config a.b c"] {
+        let effects = understand(line, &base).effects();
+        let config = root.join(".git/config");
+        assert!(effects.paths().iter().any(|effect| effect.path == config), "{line}: {effects}");
+    }
+}
+
+#[test]
+fn modes_and_owners_of_a_whole_home_or_workspace_are_lost() {
+    for line in [
+        "chmod -R 777 .",
+        "chmod u+x -R ./",
+        "chmod --recursive 777 *",
+        "chown -R bob /w",
+        "chown -Rh bob ~",
+        "chgrp -R staff /home",
+        "setfacl -R -m u:bob:rwx $HOME",
+        "chattr -R +i /",
+        "chmod -R 0 \"$x\"",
+        "cd src && chmod -R 777 ..",
+        "chown -R bob /etc",
+    ] {
+        assert_eq!(effects(line).class(), Class::Destructive, "{line}");
+    }
+    for line in
+        ["chmod 755 .", "chmod -R 755 src", "chown -R bob /srv/data", "chmod +x a", "chmod -R 755 ./src/*"]
+    {
+        assert_eq!(effects(line).class(), Class::Write, "{line}");
+    }
+}
+
+#[test]
+fn what_may_stop_the_machine_is_told() {
+    let stops = |line: &str| effects(line).state().iter().any(|state| state.key == MACHINE);
+    for line in [
+        "reboot",
+        "sudo shutdown -h now",
+        "init 6",
+        "systemctl -f poweroff",
+        "kill -9 -1",
+        ":(){ :|:& };:",
+        "sh -c halt",
+    ] {
+        assert!(stops(line), "{line}");
+    }
+    for line in [
+        "shutdown --help",
+        "shutdown -c",
+        "init q",
+        "systemctl status",
+        "kill -1 77",
+        "kill -9 77",
+        "kill -l 1",
+    ] {
+        assert!(!stops(line), "{line}");
+    }
+}
+
+#[test]
+fn a_page_of_the_manual_is_asked_for_by_two_names() {
+    for line in ["git log --help", "git log --hel", "git log -3 --help", "git lg --help"] {
+        let effects = effects(line);
+        let help = ["git", "help", line.split(' ').nth(1).unwrap()];
+        let command = effects.commands().iter().find(|command| command.argv == help);
+        assert_eq!(command.map(|command| command.class), Some(Class::Write), "{line}: {effects}");
+    }
+    check("git log -h", "runs git log -h");
+    check("git log -- --help", "reads /w/app/--help, runs git log -- --help");
+}
+
+#[test]
+fn a_launcher_is_what_its_directory_makes_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let cwd = directory.path().canonicalize().unwrap();
+    let base = PathBase { cwd: cwd.clone(), home: None, workspace: Some(cwd.clone()) };
+    let free = |line: &str| {
+        let effects = understand(line, &base).effects();
+        effects.is_read_only() && effects.paths().iter().all(|effect| effect.path.starts_with(&cwd))
+    };
+    for (line, name) in [
+        ("cargo --version", "rust-toolchain.toml"),
+        ("rustc -V", "rust-toolchain"),
+        ("mvn --version", ".mvn"),
+        ("dotnet --version", "global.json"),
+        ("composer --version", "composer.json"),
+        ("gradle --version", "gradle.properties"),
+        ("node --version", ".tool-versions"),
+        ("python3 -V", ".python-version"),
+        ("ruby -v", "mise.toml"),
+        ("python3 -m json.tool a.json", "json"),
+        ("python3 -m json.tool a.json", "argparse.py"),
+    ] {
+        assert!(free(line), "{line}");
+        std::fs::write(cwd.join(name), "").unwrap();
+        assert!(!free(line), "{line} beside {name}");
+        assert!(!free(&format!("timeout 5 {line}")), "{line} beside {name}, in a wrapper");
+        std::fs::remove_file(cwd.join(name)).unwrap();
+        assert!(!free(&format!("cd $x && {line}")), "{line} somewhere");
+        let elsewhere = effects(line).paths().iter().any(|effect| !effect.path.starts_with("/w/app"));
+        assert!(elsewhere || line.starts_with("python3 -m"), "{line} where nobody looked");
+    }
 }

@@ -4,20 +4,23 @@
 //! one place or another. Everything else that one command could change for the next (variables by which programs are
 //! found, functions, aliases) is a doubt about the whole line.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap, hash::Hash, path::PathBuf};
 
 use haft_tool::{Access, Class, PathBase};
 
 use super::{
-    Act,
-    effects::stream,
+    Act, bombs,
+    effects::{is_no_file, stream},
     numbers::{self, Calculation},
     places::Places,
+    streams::{self, Names},
+    surroundings::{Sight, Surroundings},
     values::{Set, Values},
     words::Meanings,
 };
 use crate::{
-    programs::{self, Arg, Run},
+    lookup::Lookup,
+    programs::{self, Arg, Facts, KnownPlace, Run, Touch, Unless},
     syntax::{
         self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
         Part, Pipeline, Redirect, RedirectKind, Script, Word,
@@ -29,6 +32,14 @@ const DEEPEST: usize = 24;
 
 pub(super) struct Walk<'a> {
     base: &'a PathBase,
+    /// Who is asked what names mean on this machine, if that can be known.
+    lookup: Option<Lookup>,
+    /// Its answers, so that a long line asks once.
+    found_inside: HashMap<(PathBuf, String), bool>,
+    other_repositories: HashMap<PathBuf, bool>,
+    /// Whether something so far may have made a repository. Git keeps to its own.
+    changes_files: bool,
+    around: Surroundings,
     /// Where the line begins.
     start: Places,
     /// Where the shell is now.
@@ -53,11 +64,22 @@ struct After {
     failed: Places,
 }
 
+/// Who finds a program by its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finder {
+    /// The shell, which has commands of its own.
+    Shell,
+    /// Another program, in `PATH`.
+    Path,
+}
+
 /// What comes in for a command.
 #[derive(Clone)]
 enum Input {
     /// This text.
     Text(String),
+    /// Names of files.
+    Names(Names),
     /// Nobody knows.
     Unknown,
     /// Nothing was said: what the shell itself gets.
@@ -69,6 +91,11 @@ impl<'a> Walk<'a> {
         let start = Places::at(base.cwd.clone());
         Walk {
             base,
+            lookup: base.workspace.as_ref().map(Lookup::new),
+            found_inside: HashMap::new(),
+            other_repositories: HashMap::new(),
+            changes_files: false,
+            around: if base.workspace.is_some() { Surroundings::OnDisk } else { Surroundings::Unknown },
             here: start.clone(),
             start,
             acts: Vec::new(),
@@ -99,6 +126,9 @@ impl<'a> Walk<'a> {
             self.doubt("characters that do not look like what they are");
         }
         self.script(&parsed.script);
+        if bombs::is_in(&parsed.script) {
+            self.acts.push(Act::Bomb);
+        }
         if let Some(error) = &parsed.error {
             self.doubt(format!("the shell's syntax: {}", error.what));
             let rest = text.get(error.at.min(text.len())..).unwrap_or(text);
@@ -168,14 +198,37 @@ impl<'a> Walk<'a> {
             commands => {
                 let mut input = Input::Inherited;
                 for command in commands {
-                    let printed = self.printed(command);
+                    let next = self.handed_on(command, &input);
                     self.apart(|walk| drop(walk.command(command, input)));
-                    input = printed.map_or(Input::Unknown, Input::Text);
+                    input = next;
                 }
                 self.stay()
             }
         };
         if pipeline.negated { After { done: after.failed, failed: after.done } } else { after }
+    }
+
+    /// What the next command of a pipeline gets from this one.
+    fn handed_on(&self, command: &Command, input: &Input) -> Input {
+        if let Some(text) = self.printed(command) {
+            return Input::Text(text);
+        }
+        let CommandKind::Simple { assignments, words } = &command.kind else { return Input::Unknown };
+        let only_errors = |redirect: &Redirect| {
+            matches!(
+                (&redirect.descriptor, &redirect.kind),
+                (Some(Descriptor::Number(2)), RedirectKind::Write(_))
+            )
+        };
+        if !assignments.is_empty() || !command.redirects.iter().all(only_errors) {
+            return Input::Unknown;
+        }
+        let argv = self.meanings().arguments(words);
+        let names = match input {
+            Input::Names(names) => names.clone().through(&argv),
+            _ => None,
+        };
+        names.or_else(|| Names::printed_by(&argv)).map_or(Input::Unknown, Input::Names)
     }
 
     /// What a command prints, if it does nothing else: `echo ls | sh` is a way to write `ls`.
@@ -396,6 +449,8 @@ impl<'a> Walk<'a> {
     }
 
     fn touch(&mut self, path: Arg, access: Access) {
+        let is_no_file = matches!(&path, Arg::Known(path) if is_no_file(path, access));
+        self.changes_files |= access == Access::Write && !is_no_file;
         self.acts.push(Act::Touch { path, access, places: self.here.clone() });
     }
 
@@ -409,7 +464,7 @@ impl<'a> Walk<'a> {
             return self.stay();
         }
         let (at, places) = (self.acts.len(), self.here.clone());
-        let after = self.run(argv, input);
+        let after = self.run(argv, input, Finder::Shell);
         // What a program is told in its variables it is told like in its words.
         let ran = self.acts[at..].iter().find(|act| matches!(act, Act::Run { .. }));
         if matches!(ran, Some(Act::Run { facts, .. }) if !facts.told_apart) {
@@ -511,7 +566,7 @@ impl<'a> Walk<'a> {
     }
 
     /// One command, whose words are known as far as they can be.
-    fn run(&mut self, argv: Vec<Arg>, input: Input) -> After {
+    fn run(&mut self, argv: Vec<Arg>, input: Input, finder: Finder) -> After {
         let Some(Arg::Known(program)) = argv.first() else {
             self.doubt("a program whose name is known only when it runs");
             self.set.blindly = true;
@@ -528,8 +583,17 @@ impl<'a> Walk<'a> {
             return self.stay();
         }
         let program = program.clone();
-        let facts = programs::look_at(&argv);
-        if is_git(&program) && self.here != self.start {
+        let mut facts = programs::look_at(&argv);
+        if self.is_of_the_workspace(&program, finder) {
+            facts.distrust();
+        }
+        if let Input::Text(text) = &input {
+            facts.class = facts.class.max(programs::class_of_input(&program, text).unwrap_or(facts.class));
+        }
+        if let Some(unless) = facts.unless {
+            self.look_around(&program, unless, &mut facts);
+        }
+        if is_git(&program) && self.is_elsewhere(facts.directory.as_ref()) {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
         self.shows_environment |= !programs::ignores_environment(&program) && !is_followed(&program);
@@ -539,6 +603,8 @@ impl<'a> Walk<'a> {
         {
             self.acts.push(Act::Text { text: text.clone(), places: self.here.clone() });
         }
+        self.add_known_places(&mut facts);
+        self.changes_files |= !is_git(&program) && changes_files(&facts);
         let at = self.acts.len();
         self.acts.push(Act::Run { argv, facts, places: self.here.clone() });
         self.follow_all(at, &program, &input);
@@ -549,13 +615,102 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// What a program writes at places that no word names.
+    fn add_known_places(&mut self, facts: &mut Facts) {
+        for place in std::mem::take(&mut facts.writes) {
+            let path = match place {
+                KnownPlace::Path(path) => match (&facts.directory, path) {
+                    (Some(directory), path) => programs::below(directory, &path),
+                    (None, path) => path,
+                },
+                KnownPlace::Home(place) => match &self.base.home {
+                    Some(home) => known_path(home.join(place)),
+                    None => Arg::Unknown { prefix: String::new(), splits: false },
+                },
+                KnownPlace::Git(place) => match self.git_directory(facts.directory.as_ref()) {
+                    Some(found) => known_path(found.join(place)),
+                    None => Arg::Known(format!(".git/{place}")),
+                },
+            };
+            facts.touches.push(Touch { path, access: Access::Write, aside: false });
+        }
+    }
+
+    /// Where git keeps its settings, if it finds a repository in the one directory in which it runs.
+    fn git_directory(&self, directory: Option<&Arg>) -> Option<PathBuf> {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => return None,
+        };
+        self.lookup.as_ref()?.git_directory(places.all()?.first()?)
+    }
+
+    /// Whether `PATH` leads to a program of the workspace, whatever its name says.
+    fn is_of_the_workspace(&mut self, program: &str, finder: Finder) -> bool {
+        let Some(lookup) = &self.lookup else { return false };
+        if finder == Finder::Shell && programs::is_built_in(program) {
+            return false;
+        }
+        let cwd = self.here.only().unwrap_or(&self.base.cwd).to_owned();
+        let ask = |(cwd, program): &(PathBuf, String)| lookup.leads_inside(program, cwd);
+        remembered(&mut self.found_inside, (cwd, program.to_owned()), ask)
+    }
+
+    /// Whether git may find another repository than the session's own, in the directory that it is told to go to.
+    fn is_elsewhere(&mut self, directory: Option<&Arg>) -> bool {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => Places::UNKNOWN,
+        };
+        match (&self.lookup, places.all()) {
+            (_, None) => true,
+            (None, Some(_)) => places != self.start,
+            (Some(lookup), Some(directories)) => {
+                let known = &mut self.other_repositories;
+                let mut is_other = |directory: &PathBuf| {
+                    remembered(known, directory.clone(), |directory| lookup.has_other_repository(directory))
+                };
+                // What the line itself changes before, it may change there.
+                directories.iter().any(&mut is_other) || (self.changes_files && places != self.start)
+            }
+        }
+    }
+
+    /// What is said of a program may hold only where its directory does not say otherwise.
+    fn look_around(&mut self, program: &str, unless: Unless, facts: &mut Facts) {
+        let Some(directory) = self.here.only() else {
+            return self.doubt(format!("{program} in a directory that is known only when it runs"));
+        };
+        match self.around.look(unless, directory, self.base.home.as_deref()) {
+            Sight::Clear => {}
+            Sight::Found(file) => {
+                self.doubt(format!("{program}, which {} may replace or change", file.display()));
+            }
+            Sight::Unsure => {
+                let (Unless::Above(names) | Unless::Beside(names)) = unless;
+                let first = names.first().copied().unwrap_or(".");
+                let above = directory
+                    .ancestors()
+                    .skip(1)
+                    .filter_map(|place| place.join(first).to_str().map(str::to_owned));
+                let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
+                facts.touches.extend(above.map(touch));
+            }
+        }
+    }
+
     /// What the program of an act runs.
     fn follow_all(&mut self, at: usize, program: &str, input: &Input) {
-        let Act::Run { facts, .. } = &self.acts[at] else { return };
+        let Act::Run { facts, argv, .. } = &self.acts[at] else { return };
         if facts.runs.is_empty() {
             return;
         }
-        let runs = facts.runs.clone();
+        let mut runs = facts.runs.clone();
+        if program == "xargs" {
+            runs.iter_mut().for_each(|run| feed(run, argv, input));
+        }
         self.depth += 1;
         runs.into_iter().for_each(|run| self.follow(program, run, input));
         self.depth -= 1;
@@ -565,7 +720,7 @@ impl<'a> Walk<'a> {
     fn follow(&mut self, program: &str, run: Run, input: &Input) {
         match run {
             Run::Command { argv, directory: None } if stays_in_shell(program) => {
-                let after = self.run(argv, input.clone());
+                let after = self.run(argv, input.clone(), Finder::Shell);
                 self.here = after.done.or(&after.failed);
             }
             Run::Command { argv, directory } => self.elsewhere(|walk| {
@@ -575,7 +730,7 @@ impl<'a> Walk<'a> {
                     Some(_) => Places::UNKNOWN,
                 };
                 let input = if passes_input(program) { input.clone() } else { Input::Unknown };
-                walk.run(argv, input);
+                walk.run(argv, input, Finder::Path);
             }),
             // It runs later, if at all.
             Run::Script(Arg::Known(text)) if program == "trap" => self.perhaps(|walk| walk.nested(&text)),
@@ -596,7 +751,9 @@ impl<'a> Walk<'a> {
                     let text = text.clone();
                     self.elsewhere(|walk| walk.nested(&text));
                 }
-                Input::Unknown | Input::Inherited => self.doubt("a script that comes in while it runs"),
+                Input::Names(_) | Input::Unknown | Input::Inherited => {
+                    self.doubt("a script that comes in while it runs")
+                }
             },
         }
     }
@@ -719,6 +876,30 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Puts what comes in for xargs in its place, where that is known and is only looked at.
+fn feed(run: &mut Run, xargs: &[Arg], input: &Input) {
+    let Run::Command { argv, .. } = run else { return };
+    let Some(options) = streams::options_of_xargs(xargs) else { return };
+    // Then all that is not known of the words it runs is what comes in.
+    if xargs.iter().any(|arg| matches!(arg, Arg::Unknown { .. })) {
+        return;
+    }
+    let added = match input {
+        Input::Text(text) if !text.contains(['\'', '"', '\\', '\0']) => {
+            Some(text.split_whitespace().map(|word| Arg::Known(word.to_owned())).collect())
+        }
+        Input::Names(names) => names.added(&options),
+        _ => None,
+    };
+    let Some(added) = added else { return };
+    let is_whole = |arg: &Arg| matches!(arg, Arg::Unknown { prefix, .. } if prefix.is_empty());
+    let fed: Vec<Arg> =
+        argv.iter().flat_map(|arg| if is_whole(arg) { added.clone() } else { vec![arg.clone()] }).collect();
+    if streams::only_looks(&fed) {
+        *argv = fed;
+    }
+}
+
 /// What a text that may be evaluated would run, for rules alone.
 fn suspected(act: Act) -> Option<Act> {
     match act {
@@ -769,6 +950,35 @@ fn exports(act: &mut Act) {
     {
         facts.raise(Class::Write);
     }
+}
+/// Whether a program may change files itself. What it runs is an act of its own, unless it is code in a file.
+fn changes_files(facts: &Facts) -> bool {
+    let is_followed = |run: &Run| matches!(run, Run::Command { .. } | Run::Script(_));
+    facts.class != Class::ReadOnly
+        && (facts.runs.is_empty()
+            || !facts.runs.iter().all(is_followed)
+            || facts.touches.iter().any(|touch| touch.access == Access::Write))
+}
+
+fn known_path(path: PathBuf) -> Arg {
+    match path.into_os_string().into_string() {
+        Ok(path) => Arg::Known(path),
+        Err(_) => Arg::Unknown { prefix: String::new(), splits: false },
+    }
+}
+
+/// The answer to a question that is asked once.
+fn remembered<K: Eq + Hash>(
+    answers: &mut HashMap<K, bool>,
+    question: K,
+    ask: impl FnOnce(&K) -> bool,
+) -> bool {
+    if let Some(answer) = answers.get(&question) {
+        return *answer;
+    }
+    let answer = ask(&question);
+    answers.insert(question, answer);
+    answer
 }
 
 fn is_git(program: &str) -> bool {

@@ -341,8 +341,10 @@ fn line(dice: &mut Dice) -> String {
 
 /// Whether it would run without a question.
 fn is_harmless(line: &str, directory: &Path) -> bool {
-    let understood =
-        understand(line, &PathBase { cwd: directory.to_owned(), home: Some("/nowhere/home".into()) });
+    let understood = understand(
+        line,
+        &PathBase { cwd: directory.to_owned(), home: Some("/nowhere/home".into()), workspace: None },
+    );
     understood.effects().doubts().is_empty()
         && understood.acts().iter().all(|act| match act {
             Act::Run { facts, .. } => facts.class == Class::ReadOnly && facts.doubt.is_none(),

@@ -145,7 +145,10 @@ impl Tool for Bash {
     }
 
     fn effects_here(&self, input: &BashInput, base: &PathBase) -> Effects {
-        let known = understand(&input.command, base).effects();
+        let mut known = understand(&input.command, base).effects();
+        if input.pty && known.commands().iter().any(|command| is_nohup(&command.argv)) {
+            known.push_doubt("nohup, which keeps what a terminal would show in nohup.out");
+        }
         let with_hosts =
             input.hosts.iter().fold(known, |effects, host| effects.and_host(host, Access::Write));
         let with_reads = input.read.iter().fold(with_hosts, Effects::and_reads);
@@ -217,6 +220,10 @@ impl Bash {
         let process = launch::launch(input, &self.options, &session, &grant, cx).await?;
         Ok(ShellTask::new(process, input.command.clone()))
     }
+}
+
+fn is_nohup(argv: &[String]) -> bool {
+    argv.first().is_some_and(|program| program.rsplit('/').next() == Some("nohup"))
 }
 
 /// Of what the model says a command is for, so much stands beside the command.

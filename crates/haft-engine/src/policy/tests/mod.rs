@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use haft_tool::{
-    Access, Below, Caller, Certainty, Class, CommandEffect, Effects, FaultKind, PathEffect, Refusal, Spec,
-    Spread,
+    Access, Below, Caller, Certainty, Class, CommandEffect, Effects, FaultKind, MACHINE, PathEffect, Refusal,
+    Spec, Spread,
 };
 use proptest::prelude::*;
 use serde_json::json;

@@ -152,7 +152,11 @@ impl Session {
         let grants = Grants::recall(&workspace, options.memory.granted);
         let state = State {
             mode: options.mode,
-            base: Arc::new(PathBase { cwd, home: options.home.clone() }),
+            base: Arc::new(PathBase {
+                cwd,
+                home: options.home.clone(),
+                workspace: Some(workspace.to_path_buf()),
+            }),
             loaded: options.memory.loaded,
             left: worktree::worktree(&options.memory.values).map(|worktree| worktree.places().1),
             values: options.memory.values,

@@ -87,7 +87,11 @@ impl Session {
         let state = State {
             // Its own counts only where it is this one: see `is_read_only`.
             mode: if read_only { Mode::Plan } else { Mode::Default },
-            base: Arc::new(PathBase { cwd: self.facts().cwd, home: self.0.home.clone() }),
+            base: Arc::new(PathBase {
+                cwd: self.facts().cwd,
+                home: self.0.home.clone(),
+                workspace: Some(self.workspace().to_path_buf()),
+            }),
             moved: false,
             left: None,
             loaded,

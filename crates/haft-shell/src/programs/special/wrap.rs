@@ -5,6 +5,7 @@ use haft_tool::Class;
 use super::super::{
     Arg, Facts, Run,
     judge::{Case, plain, weigh},
+    look_at,
     table::{Meaning, entry},
     variables::{assignment_doubt, is_plain_variable},
     walk::{Walk, walk},
@@ -234,6 +235,13 @@ pub(super) fn wraps(case: &Case<'_>) -> Facts {
     facts
 }
 
+/// Whether these words, taken for a command, lose something. Of programs that run others there could be very many.
+fn loses(argv: &[Arg]) -> bool {
+    let [Arg::Known(name), ..] = argv else { return false };
+    let is_plain = entry(base(name)).is_some_and(|entry| entry.special.is_none());
+    is_plain && look_at(argv).class == Class::Destructive
+}
+
 fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
@@ -243,6 +251,9 @@ fn base(name: &str) -> &str {
 pub(super) fn loose(case: &Case<'_>) -> Facts {
     let mut facts = plain(case);
     facts.spellings = beginnings(case, &mut facts);
+    if facts.spellings.iter().any(|argv| loses(argv)) {
+        facts.raise(Class::Destructive);
+    }
     // A word with blanks in it may be a script: `tmux new 'make; curl x'`.
     for arg in case.args.iter().take(TRIED) {
         if let Arg::Known(text) = arg

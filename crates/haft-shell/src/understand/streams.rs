@@ -283,7 +283,8 @@ mod tests {
     use super::super::understand;
 
     fn effects(line: &str) -> Effects {
-        understand(line, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) }).effects()
+        understand(line, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None })
+            .effects()
     }
 
     #[track_caller]

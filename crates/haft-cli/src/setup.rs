@@ -394,7 +394,8 @@ impl Setup {
     }
 
     fn sandbox(&self) -> haft_engine::Sandbox {
-        let settings::Sandbox { enabled, required, write, deny_read, hosts } = self.settings.sandbox.clone();
+        let settings::Sandbox { enabled, required, read, write, deny_read, hosts } =
+            self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
         // Whoever lets everything run because it is confined does not want it to run otherwise.
         let rests_on_it =
@@ -403,6 +404,7 @@ impl Setup {
             enabled,
             required: required.unwrap_or(false) || rests_on_it,
             confines_reading: Support::here().landlock.is_some(),
+            read: read.unwrap_or_default(),
             write: write.unwrap_or_default(),
             deny_read,
             hosts: hosts.unwrap_or_default(),

@@ -26,14 +26,20 @@ pub(super) fn rows(haft: &Haft, place: &Path) -> Result<Vec<Row>> {
     fs::create_dir_all(place.join(".git"))?;
     let times = race_for(
         ROUNDS,
-        [&mut || confined(&place), &mut || bare(&place), &mut || {
-            timed(&mut haft.command(&place, &["sandbox", "--write", ".", "--", "bash", "-c", "true"]))
-        }],
+        [
+            &mut || confined(&may_write(&place)),
+            &mut || confined(&only_looks(&place)),
+            &mut || bare(&place),
+            &mut || {
+                timed(&mut haft.command(&place, &["sandbox", "--write", ".", "--", "bash", "-c", "true"]))
+            },
+        ],
     );
-    let rows = |[confined, bare, command]: [Duration; 3]| {
+    let rows = |[writes, looks, bare, command]: [Duration; 4]| {
         let row = |what: &str, time| Row::overhead(what, time, bare, ALLOWED);
         vec![
-            row("sandbox as Bash uses it: bash -c true", confined),
+            row("sandbox as Bash uses it: bash -c true", writes),
+            row("the same for who only looks, and reads the workspace", looks),
             row("haft sandbox: bash -c true", command),
         ]
     };
@@ -44,10 +50,18 @@ fn bare(place: &Path) -> Result<Duration> {
     timed(&mut peer("bash", place, &["-c", "true"]))
 }
 
+fn may_write(place: &Path) -> Confinement {
+    Confinement { write: vec![place.to_owned()], ..Confinement::at(place) }
+}
+
+/// As for a command that nobody approved.
+fn only_looks(place: &Path) -> Confinement {
+    Confinement { only_looks: true, read: Some(vec![place.to_owned()]), ..Confinement::at(place) }
+}
+
 /// The same in this process, from the first thought to the last thing put away.
-fn confined(place: &Path) -> Result<Duration> {
+fn confined(confinement: &Confinement) -> Result<Duration> {
     let start = Instant::now();
-    let confinement = Confinement { write: vec![place.to_owned()], ..Confinement::at(place) };
     let mut command = Command::new("bash");
     command.args(["-c", "true"]).stdin(Stdio::null());
     let mut guard = confinement.prepare()?.apply(&mut command)?;

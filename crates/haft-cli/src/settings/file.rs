@@ -67,6 +67,7 @@ struct InFile {
 struct WrittenSandbox {
     enabled: Option<bool>,
     required: Option<bool>,
+    read: Option<Vec<Spanned<String>>>,
     write: Option<Vec<Spanned<String>>>,
     deny_read: Vec<Spanned<String>>,
     hosts: Option<Vec<String>>,
@@ -254,6 +255,7 @@ impl<'a> File<'a> {
         Ok(Sandbox {
             enabled: written.enabled,
             required: written.required,
+            read: written.read.map(paths).transpose()?,
             write: written.write.map(paths).transpose()?,
             deny_read: paths(written.deny_read)?,
             hosts: written.hosts,

@@ -98,6 +98,7 @@ pub(super) const KEYS: &[Key] = &[
     key("delegate.timeout_s", Lower(|set| figure(set.delegate.timeout_s, seconds(delegates().time)))),
     key("sandbox.enabled", Only(true)),
     key("sandbox.required", Only(true)),
+    key("sandbox.read", Never(REACH)),
     key("sandbox.write", Never(REACH)),
     key("sandbox.deny_read", Counts),
     key("sandbox.hosts", Never(REACH)),

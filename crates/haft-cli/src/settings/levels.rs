@@ -107,6 +107,9 @@ impl Settings {
         if managed.sandbox.write.is_some() {
             self.sandbox.write = None;
         }
+        if managed.sandbox.read.is_some() {
+            self.sandbox.read = None;
+        }
         if managed.secrets.redact == Some(true) {
             self.secrets.off_for.clear();
         }

@@ -295,6 +295,8 @@ impl fmt::Display for Note {
 pub(crate) struct Sandbox {
     pub(crate) enabled: Option<bool>,
     pub(crate) required: Option<bool>,
+    /// What those may read besides the workspace that run unasked.
+    pub(crate) read: Option<Vec<PathBuf>>,
     /// What they may write besides the workspace.
     pub(crate) write: Option<Vec<PathBuf>>,
     /// What they may not read, besides what rules deny.
@@ -532,6 +534,7 @@ impl Sandbox {
         Sandbox {
             enabled: later.enabled.or(self.enabled),
             required: later.required.or(self.required),
+            read: both(self.read, later.read),
             write: both(self.write, later.write),
             deny_read: self.deny_read,
             hosts: both(self.hosts, later.hosts),

@@ -247,6 +247,7 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("delegate.timeout_s", Some("1801"), Some("60")),
     ("sandbox.enabled", Some("false"), Some("true")),
     ("sandbox.required", Some("false"), Some("true")),
+    ("sandbox.read", Some("[\"/\"]"), None),
     ("sandbox.write", Some("[\"/\"]"), None),
     ("sandbox.deny_read", None, Some("[\"/secret\"]")),
     ("sandbox.hosts", Some("[\"a.org\"]"), None),

@@ -209,6 +209,9 @@ fn readable_places(given: &[PathBuf], write: &[PathBuf], cwd: &Path, home: Optio
     places
 }
 
+/// A path that is mounted once more, and whether it is a directory.
+type Mounted = (CString, bool);
+
 /// Nothing in these is anybody's to give.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
@@ -362,7 +365,7 @@ impl Places {
         &self,
         directory: &Path,
         read: &[PathBuf],
-    ) -> Result<(Vec<CString>, Vec<(CString, bool)>), SandboxError> {
+    ) -> Result<(Vec<CString>, Vec<Mounted>), SandboxError> {
         let named = self.write.iter().chain(&self.deny_read).chain(read).chain([&self.cwd]);
         let is_within = |path: &&PathBuf| path.starts_with(directory) && *path != directory;
         let mut named: Vec<&PathBuf> = named.filter(is_within).collect();

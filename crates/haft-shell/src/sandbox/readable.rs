@@ -47,8 +47,8 @@ const SYSTEM: [&str; 32] = [
     "/var/lib/texmf",
 ];
 
-/// Directories below `/etc` in which some things are private and others are not.
-const MIXED_SETTINGS: [&str; 4] = ["apt", "pki", "ssh", "ssl"];
+/// So many entries of `/etc` are looked at. What comes after them is private until somebody looks.
+const SETTINGS_LIMIT: usize = 20_000;
 
 /// What a home has of runtimes, and of git's settings. Tokens and histories lie beside them.
 const AT_HOME: [&str; 45] = [
@@ -143,29 +143,47 @@ fn system() -> &'static [PathBuf] {
     static SYSTEM_PLACES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     SYSTEM_PLACES.get_or_init(|| {
         let mut places: Vec<PathBuf> = SYSTEM.iter().filter_map(|place| real(Path::new(place))).collect();
-        places.extend(settings(Path::new("/etc"), &MIXED_SETTINGS));
+        let mut left = SETTINGS_LIMIT;
+        match open_to_all(Path::new("/etc"), &mut left) {
+            None => places.push(PathBuf::from("/etc")),
+            Some(parts) => places.extend(parts),
+        }
         places.sort();
         places.dedup_by(|inner, outer| inner.starts_with(outer));
         places
     })
 }
 
-/// The entries of a directory for settings that everybody may read. Those that only some may are theirs, also if we are root.
-fn settings(directory: &Path, mixed: &[&str]) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut open = Vec::new();
-    for entry in entries {
-        let (path, name) = (entry.path(), entry.file_name());
-        if name == "sudoers.d" || !fs::metadata(&path).is_ok_and(|facts| facts.mode() & 0o004 != 0) {
-            continue;
-        }
-        if mixed.iter().any(|mixed| name == **mixed) {
-            open.extend(settings(&path, &[]));
+/// The parts of a directory that everybody may read; `None` if that is all of it. What only some may read is theirs, also if
+/// we are root, whom no mode keeps out.
+fn open_to_all(directory: &Path, left: &mut usize) -> Option<Vec<PathBuf>> {
+    let mut parts = Vec::new();
+    let mut is_whole = true;
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        *left = left.saturating_sub(1);
+        let path = entry.path();
+        let Ok(facts) = entry.metadata() else { continue };
+        if facts.is_symlink() {
+            parts.extend(real(&path).filter(|place| is_readable_by_all(place)));
+        } else if *left == 0 || facts.mode() & 0o004 == 0 || entry.file_name() == "sudoers.d" {
+            is_whole = false;
+        } else if facts.is_dir() {
+            match open_to_all(&path, left) {
+                None => parts.push(path),
+                Some(within) => {
+                    is_whole = false;
+                    parts.extend(within);
+                }
+            }
         } else {
-            open.extend(real(&path));
+            parts.push(path);
         }
     }
-    open
+    (!is_whole).then_some(parts)
+}
+
+fn is_readable_by_all(place: &Path) -> bool {
+    fs::metadata(place).is_ok_and(|facts| facts.mode() & 0o004 != 0)
 }
 
 /// The directories in which programs are looked for, and what their links lead to.
@@ -265,4 +283,80 @@ fn is_in(place: &Path, roots: &[PathBuf]) -> bool {
 
 fn real(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn of_settings_only_what_everybody_may_read_is_the_systems() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = real(directory.path()).unwrap();
+        for file in
+            ["hosts", "shadow", "ssl/certs/a", "ssl/private/key", "app/conf.d/token", "app/conf.d/plain"]
+        {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "x").unwrap();
+        }
+        let set =
+            |path: &str, mode| fs::set_permissions(root.join(path), PermissionsExt::from_mode(mode)).unwrap();
+        for (path, mode) in
+            [("hosts", 0o644), ("shadow", 0o640), ("ssl/certs/a", 0o644), ("ssl/private", 0o710)]
+        {
+            set(path, mode);
+        }
+        set("app/conf.d/token", 0o600);
+        set("app/conf.d/plain", 0o644);
+        symlink("shadow", root.join("link")).unwrap();
+        symlink("hosts", root.join("other")).unwrap();
+        let mut parts = open_to_all(&root, &mut 100).unwrap();
+        parts.sort();
+        parts.dedup();
+        assert_eq!(parts, ["app/conf.d/plain", "hosts", "ssl/certs"].map(|part| root.join(part)));
+        assert_eq!(open_to_all(&root.join("ssl/certs"), &mut 100), None);
+        assert_eq!(
+            open_to_all(&root.join("ssl/certs"), &mut 1),
+            Some(Vec::new()),
+            "what was not looked at is closed"
+        );
+    }
+
+    #[test]
+    fn what_a_directory_says_of_a_repository_elsewhere_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = real(directory.path()).unwrap();
+        for file in [
+            "home/.ssh/HEAD",
+            "home/.ssh/config",
+            "repo/.git/worktrees/w/HEAD",
+            "w/a",
+            "worktrees/ws/a",
+            "ws/a",
+        ] {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "x").unwrap();
+        }
+        let claims = |directory: &str, text: String| {
+            let directory = root.join(directory);
+            fs::write(directory.join(".git"), text).unwrap();
+            repository_of(&directory)
+        };
+        let gitdir = |place: &str| format!("gitdir: {}\n", root.join(place).display());
+        assert_eq!(claims("ws", gitdir("home/.ssh")), [] as [PathBuf; 0]);
+        // One inside that says where the rest of it is.
+        fs::create_dir(root.join("worktrees/ws/git")).unwrap();
+        fs::write(root.join("worktrees/ws/git/commondir"), "../../../home").unwrap();
+        fs::write(root.join("worktrees/ws/git/gitdir"), root.join("worktrees/ws/.git").display().to_string())
+            .unwrap();
+        assert_eq!(claims("worktrees/ws", gitdir("worktrees/ws/git")), [] as [PathBuf; 0]);
+        // A worktree that its repository knows, and another place that says it is that one.
+        let own = root.join("repo/.git/worktrees/w");
+        fs::write(own.join("gitdir"), root.join("w/.git").display().to_string()).unwrap();
+        fs::write(own.join("commondir"), "../..").unwrap();
+        assert_eq!(claims("w", gitdir("repo/.git/worktrees/w")), [own, root.join("repo/.git")]);
+        assert_eq!(claims("ws", gitdir("repo/.git/worktrees/w")), [] as [PathBuf; 0]);
+    }
 }

@@ -7,6 +7,8 @@ pub(crate) mod report; // what model and person are told
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod always;

@@ -22,7 +22,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use haft_shell::run::Process;
 use haft_tool::{
-    AbsolutePath, Cx, Effects, Fault, Grant, Limit, PathBase, Reply, SessionFacts, Spec, Tool, shown,
+    AbsolutePath, Cx, Effects, Fault, Grant, Limit, PathBase, ReadScope, Reply, SessionFacts, Spec, Tool,
+    shown,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -85,8 +86,11 @@ impl Tool for Git {
     async fn call(&self, input: GitInput, cx: &Cx) -> Result<Reply, Fault> {
         let (session, cwd) = (cx.session(), input.cwd.to_path_buf());
         let here = stand(&session, cwd)?;
-        let runner = Runner::new(read_only(cx.grant().await?), here, cx)?;
-        let repository = Repository::of(&runner, &session.workspace).await?;
+        let grant = read_only(cx.grant().await?);
+        // A repository elsewhere has to be seen to be refused by its name.
+        let finder = Runner::new(Grant { reads: ReadScope::Everything, ..grant.clone() }, here.clone(), cx)?;
+        let repository = Repository::of(&finder, &session.workspace).await?;
+        let runner = Runner::new(grant, here, cx)?;
         let left_out = withheld::left_out(&input.args, &runner, &repository).await?;
         let process = runner.start(all_words(&input.args, &left_out), &repository.pins).await?;
         let ended = wait(&process, cx).await;

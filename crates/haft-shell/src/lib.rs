@@ -9,6 +9,7 @@
 
 pub mod syntax; //     text → tree
 pub mod programs; //   the words of one command → what that program does with them
+pub mod lookup; //     where PATH leads, and which repository git finds
 pub mod understand; // the tree → what the whole line is going to do
 pub mod sandbox; //    what the kernel lets a process do
 mod proxy; //          the only way out of a closed network
@@ -17,4 +18,4 @@ mod pages; //          our own process: what it holds in memory
 
 pub use pages::let_go_of_code;
 pub use proxy::is_own;
-pub use understand::{Understood, shown, understand, understand_here};
+pub use understand::{Understood, shown, understand};

@@ -68,6 +68,25 @@ pub struct PathEffect {
     /// allows it to remove what it is told to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<usize>,
+    /// What below it is opened with links followed, for the engine to look up where those lead.
+    #[serde(skip)]
+    pub below: Below,
+}
+
+/// What below a path is opened with links followed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Below {
+    /// The names that fit a pattern of the shell, relative to the path. `**` is everything that is there.
+    pub pattern: Option<String>,
+    /// Whether every link is followed that is below the path, or below what fits the pattern.
+    pub follows_links: bool,
+}
+
+impl Below {
+    /// Whether it is nothing: the path is opened, and links below it are not followed.
+    pub fn is_nothing(&self) -> bool {
+        self.pattern.is_none() && !self.follows_links
+    }
 }
 
 /// How much of what lies below a path is touched with it.
@@ -289,6 +308,7 @@ impl Effects {
             target: None,
             spread: Spread::Guarded,
             by: None,
+            below: Below::default(),
         });
         self
     }
@@ -682,6 +702,7 @@ mod tests {
             target: None,
             spread: Spread::Some,
             by: None,
+            below: Below::default(),
         };
         wide.push_path(path);
         assert!(!wide.are_through_files());

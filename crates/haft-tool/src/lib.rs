@@ -62,12 +62,12 @@ pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
-    Access, Certainty, Class, CommandEffect, Effects, HostEffect, Located, MACHINE, Mention, OTHER_CALLS,
-    PathEffect, Reversal, Spelling, Spread, StateEffect, overlap,
+    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, Located, MACHINE, Mention,
+    OTHER_CALLS, PathEffect, Reversal, Spelling, Spread, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Hidden, Piece, Sight, Stamp, without_hidden};
-pub use grant::Grant;
+pub use grant::{Grant, ReadScope};
 pub use path::{AbsolutePath, PathBase, by_text};
 pub use reply::{Action, Block, Change, Reply, Whole};
 pub use schema::Schema;

@@ -78,6 +78,8 @@ pub struct Decision {
     pub refusal: Option<Refusal>,
     /// Why.
     pub trace: Trace,
+    /// Whether a rule or a mode says yes to what the call runs, and not the defaults alone.
+    pub(super) approved: bool,
 }
 
 /// What a stage answers.
@@ -161,7 +163,10 @@ impl Policy {
         let decided = findings.next().expect("the last stage always answers");
         // What would have decided otherwise is something else, not the same rule seen from another side.
         let otherwise = findings.find(|finding| finding.rule().is_none() || finding.rule() != decided.rule());
-        Decision::new(self, request, decided, otherwise, survey.known())
+        let approved = decided.cause == Cause::Bypass
+            || (decided.verdict == Verdict::Allow
+                && (survey.whole_tool().is_some() || survey.commands_approved));
+        Decision { approved, ..Decision::new(self, request, decided, otherwise, survey.known()) }
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.
@@ -432,6 +437,8 @@ struct Survey {
     covered_rank: Option<Rank>,
     /// Whether an allow rule speaks of something that the call changes.
     spoken_of: bool,
+    /// Whether a rule allows a command, or what it exists to touch, that the defaults would not.
+    commands_approved: bool,
     /// What each layer says.
     cascade: Cascade,
 }
@@ -518,7 +525,9 @@ impl Survey {
         }
         self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
         let inside = seen.is_inside(bytes(request.workspace));
-        let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
+        let by_command = policy.allows_command(request, effect.by).filter(|_| hits.allow.is_none());
+        let allow = hits.allow.or(by_command);
+        self.commands_approved |= by_command.is_some() && !inside;
         self.note(hits, allow, part);
         let covered = match (allow, effect.access) {
             (Some(rule), _) => Ok(Cause::Rule(rule)),
@@ -538,7 +547,10 @@ impl Survey {
         }
         self.spoken_of |= hits.allow.is_some();
         let covered = match hits.allow {
-            Some(rule) => Ok(Cause::Rule(rule)),
+            Some(rule) => {
+                self.commands_approved |= effect.class != Class::ReadOnly;
+                Ok(Cause::Rule(rule))
+            }
             None if effect.class == Class::ReadOnly && !effect.argv.is_empty() => Ok(Cause::Harmless),
             None => Err(Cause::Command),
         };

@@ -91,7 +91,7 @@ impl Decision {
             Cause::Rule(_) if !refused => Refusal::Rule,
             _ => Refusal::Mode,
         });
-        Decision { verdict, refusal, trace }
+        Decision { verdict, refusal, trace, approved: false }
     }
 
     /// The same, with what hooks said of it. `decided` is the word that counts, if one does, and what it makes of it.
@@ -172,7 +172,12 @@ impl Decision {
     fn way_out(&self, request: &Request<'_>) -> String {
         let liftable = matches!(
             self.trace.decided.finding.cause,
-            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::Command | Cause::External
+            Cause::ReadOutside
+                | Cause::Write
+                | Cause::Host
+                | Cause::Command
+                | Cause::External
+                | Cause::PrivateAddress(_)
         );
         match suggest::narrowest_rules(request).filter(|_| liftable) {
             Some(rules) => {
@@ -245,6 +250,12 @@ impl Trace {
         );
         let uncovered = uncovered || cause == Cause::Irreversible;
         self.verdict == Verdict::Ask && uncovered && !self.is_decided_by_a_hook()
+    }
+
+    /// Whether a person is asked because a command contacts a private network: a rule that names the host would let it run.
+    pub(super) fn asks_about_an_address(&self) -> bool {
+        let is_address = matches!(self.decided.finding.cause, Cause::PrivateAddress(_));
+        self.verdict == Verdict::Ask && is_address && !self.is_decided_by_a_hook()
     }
 
     fn listed(&self) -> Option<&Listed> {

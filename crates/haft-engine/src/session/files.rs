@@ -61,6 +61,11 @@ impl Gate {
         Gate { rules: Some((session, entry)), policy: OnceLock::new(), token }
     }
 
+    /// What the session is kept to.
+    fn boundary(&self) -> Option<Vec<PathBuf>> {
+        self.rules.as_ref().and_then(|(session, _)| session.boundary())
+    }
+
     fn grounds<'a>(&'a self, root: &'a Path, walk: &'a Walk) -> Grounds<'a> {
         let withheld = self.rules.as_ref().and_then(|(session, entry)| {
             let policy = self.policy.get_or_init(|| session.policy());
@@ -105,7 +110,13 @@ impl DeclaredFiles {
         let covers = |(place, declared): &(PathBuf, Access)| {
             real.starts_with(place) && (access == Access::Read || *declared == Access::Write)
         };
-        if self.places.iter().any(covers) { Ok(real) } else { Err(not_permitted(path)) }
+        if !self.places.iter().any(covers) {
+            return Err(not_permitted(path));
+        }
+        if self.gate.boundary().is_some_and(|roots| !roots.iter().any(|root| real.starts_with(root))) {
+            return Err(out_of_bounds(path));
+        }
+        Ok(real)
     }
 
     /// What is replaced must be what the model believes is there.
@@ -241,6 +252,12 @@ fn twice(path: &Path) -> Fault {
 /// A link where there was none when the call was judged: somebody swapped it.
 fn swapped_or(path: &Path, err: io::Error, otherwise: impl FnOnce(io::Error) -> Fault) -> Fault {
     if Errno::from_io_error(&err) == Some(Errno::LOOP) { not_permitted(path) } else { otherwise(err) }
+}
+
+fn out_of_bounds(path: &Path) -> Fault {
+    let message =
+        format!("{} is outside the workspace, and this session is kept to its workspace.", shown(path));
+    Fault::denied(Refusal::Boundary, message)
 }
 
 fn not_permitted(path: &Path) -> Fault {

@@ -6,10 +6,13 @@
 use std::{
     fs,
     io::ErrorKind,
+    iter,
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Fault, Flow, Found, Grant, Refusal, Visitor, Walk, host_in_one_form, shown};
+use haft_tool::{
+    Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -40,6 +43,8 @@ pub(super) struct Declared<'a> {
     pub(super) read_only: bool,
     /// Whether nothing may run beside it.
     pub(super) runs_alone: bool,
+    /// Whether somebody or a rule said yes to what it runs.
+    pub(super) approved: bool,
 }
 
 impl Declared<'_> {
@@ -55,19 +60,25 @@ pub(super) fn grant(
     declared: &Declared<'_>,
     token: &CancellationToken,
 ) -> Result<Grant, Fault> {
-    let sandbox = &session.engine().settings().sandbox;
+    let sandbox = session.sandbox();
+    let boundary = session.boundary();
+    if boundary.is_some() && !sandbox.enabled {
+        return Err(cannot_be_kept());
+    }
     let mut hosts = sandbox.hosts.clone();
     // A process asks for an address in whatever form; it is opened in one.
     hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
-    let (write, make) = writable(session, declared);
+    let (write, make) = writable(session, declared, boundary.as_deref());
     Ok(Grant {
         confined: sandbox.enabled,
-        required: sandbox.required,
+        required: sandbox.required || boundary.is_some(),
         write,
         make,
+        approved: declared.approved,
+        reads: readable(session, declared, boundary),
         deny_read,
         deny_patterns: patterns(session, entry),
         hosts,
@@ -78,20 +89,45 @@ pub(super) fn grant(
 /// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would: what is
 /// there, and what is to be made. The directory of the latter is not given with it, also where rules would allow to write all
 /// of it: the call was permitted for what it declared, undo keeps what is given, and a home is much to keep for one file.
-fn writable(session: &Session, declared: &Declared<'_>) -> (Vec<PathBuf>, Vec<PathBuf>) {
+fn writable(
+    session: &Session,
+    declared: &Declared<'_>,
+    boundary: Option<&[PathBuf]>,
+) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut roots, mut made) = (Vec::new(), Vec::new());
     if declared.read_only {
         return (roots, made);
     }
     roots.push(session.workspace().to_path_buf());
-    roots.extend(session.engine().settings().sandbox.write.iter().cloned());
+    roots.extend(session.sandbox().write.iter().cloned());
     for (place, access) in declared.places {
-        if *access == Access::Write && !roots.iter().any(|root| place.starts_with(root)) {
+        if *access == Access::Write
+            && is_within(place, boundary)
+            && !roots.iter().any(|root| place.starts_with(root))
+        {
             let is_missing = fs::symlink_metadata(place).is_err_and(|err| err.kind() == ErrorKind::NotFound);
             if is_missing { &mut made } else { &mut roots }.push(place.clone());
         }
     }
     (roots, made)
+}
+
+/// A call that nobody approved reads the workspace, and what it declared. So does every call of a session that is kept to
+/// its workspace, as far as what it declared is within that.
+fn readable(session: &Session, declared: &Declared<'_>, boundary: Option<Vec<PathBuf>>) -> ReadScope {
+    if declared.approved && boundary.is_none() {
+        return ReadScope::Everything;
+    }
+    let named = declared.places.iter().map(|(place, _)| place.clone());
+    let named = named.filter(|place| is_within(place, boundary.as_deref()));
+    let given = iter::once(session.workspace().to_path_buf()).chain(session.sandbox().read.iter().cloned());
+    let mut places: Vec<PathBuf> = given.chain(named).collect();
+    places.extend(boundary.into_iter().flatten());
+    ReadScope::Confined(places)
+}
+
+fn is_within(place: &Path, boundary: Option<&[PathBuf]>) -> bool {
+    boundary.is_none_or(|roots| roots.iter().any(|root| place.starts_with(root)))
 }
 
 /// The places that may not be read.
@@ -101,7 +137,7 @@ fn masked(
     declared: &Declared<'_>,
     token: &CancellationToken,
 ) -> Result<Vec<PathBuf>, Fault> {
-    let mut masked = session.engine().settings().sandbox.deny_read.clone();
+    let mut masked = session.sandbox().deny_read.clone();
     let names = || std::iter::once(entry.name()).chain(entry.tool().spec().other_names().iter().copied());
     let policy = session.policy();
     let Restricted { denied, asked, patterned, .. } = policy.restricted(names());
@@ -237,6 +273,12 @@ fn too_much(root: &Path) -> Fault {
     Fault::denied(Refusal::Sandbox, message)
 }
 
+fn cannot_be_kept() -> Fault {
+    let message = "nothing was run: this session is kept to its workspace, and without a sandbox a process cannot be\n\
+                   Go on without commands, or tell the user what you need and why.";
+    Fault::denied(Refusal::Sandbox, message)
+}
+
 fn nothing_left() -> Fault {
     let message = "nothing was run: a rule keeps the whole workspace from being read, and a process cannot run in a \
                    place that it may not read\nGo on without commands, or tell the user what you need and why.";
@@ -282,6 +324,7 @@ mod tests {
             hosts: &hosts,
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
+            approved: false,
         };
         let entry = pool.find("Bash").unwrap();
         let grant = grant(&session, entry, &declared, &CancellationToken::new());

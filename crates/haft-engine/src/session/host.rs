@@ -25,6 +25,7 @@ use super::{
     tasks::CallTasks,
 };
 use crate::{
+    policy::Permit,
     pool::Entry,
     result::{FileSecrets, RedactedWriter},
     turn::{Events, Interrupt, Prepared},
@@ -45,6 +46,8 @@ pub(crate) struct CallHost {
     read_only: bool,
     /// Whether nothing may run beside it: it may change what others stand on.
     runs_alone: bool,
+    /// Whether it runs because somebody or a rule said yes to what it runs. Not before it is permitted.
+    approved: AtomicBool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
     /// Who changes what it changes, for those who keep it. Where there is no journal, nobody does.
@@ -82,12 +85,18 @@ impl CallHost {
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
+            approved: AtomicBool::new(false),
             entry: prepared.entry.clone(),
             doer,
             watch: Mutex::default(),
             secrets: prepared.secrets.clone(),
             left_task: Arc::default(),
         }
+    }
+
+    /// Notes on whose word it runs.
+    pub(crate) fn permitted(&self, permit: &Permit) {
+        self.approved.store(permit.is_approved(), Ordering::Relaxed);
     }
 
     /// The places that were watched for it, and whether something of it goes on there.
@@ -187,6 +196,7 @@ impl Host for CallHost {
             hosts: &self.hosts,
             read_only: self.read_only,
             runs_alone: self.runs_alone,
+            approved: self.approved.load(Ordering::Relaxed),
         };
         let grant = grant(&self.session, &self.entry, &declared, self.token())?;
         self.watch(&[&grant.write[..], &grant.make].concat())?;

@@ -12,7 +12,9 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use haft_tool::{Effects, Fault, Located, shown};
+use haft_tool::{Effects, Fault, Located, PathEffect, shown};
+
+use super::links::{Linked, Links};
 
 /// Links on the way to one path, as many as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -21,7 +23,7 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     /// What it touches: each must be found out, or the call is refused.
-    paths: Vec<PathBuf>,
+    paths: Vec<PathEffect>,
     /// What its words may name besides, where a rule denies reading anything.
     mentions: Vec<PathBuf>,
 }
@@ -31,7 +33,7 @@ impl Named {
     pub(crate) fn of(effects: &Effects, with_mentions: bool) -> Named {
         let mentions = effects.mentions().iter().filter(|_| with_mentions);
         Named {
-            paths: effects.paths().iter().map(|effect| effect.path.clone()).collect(),
+            paths: effects.paths().to_vec(),
             mentions: mentions.map(|mention| mention.path.clone()).collect(),
         }
     }
@@ -46,24 +48,36 @@ impl Named {
 pub(crate) struct Places {
     paths: Vec<Located>,
     mentions: Vec<Option<Located>>,
+    /// What is reached besides through links below them.
+    linked: Linked,
 }
 
 impl Places {
-    pub(crate) fn note_in(self, effects: &mut Effects) {
+    /// Writes them into the effects. Where no sandbox keeps links from leading out, those that were not looked at are a doubt.
+    pub(crate) fn note_in(self, effects: &mut Effects, is_confined: bool) {
         effects.note_found(self.paths);
         effects.note_mentioned(self.mentions);
+        self.linked.paths.into_iter().for_each(|path| effects.push_path(path));
+        if self.linked.is_cut && !is_confined {
+            effects.push_doubt("links among more names than are looked at");
+        }
     }
 }
 
-/// Locates the names of several calls. Blocks on the file system.
-pub(crate) fn locate_each(calls: Vec<Named>) -> Vec<Result<Places, Fault>> {
-    calls.iter().map(locate_all).collect()
+/// Locates the names of several calls of a session in this workspace. Blocks on the file system.
+pub(crate) fn locate_each(calls: Vec<Named>, workspace: &Path) -> Vec<Result<Places, Fault>> {
+    calls.iter().map(|call| locate_all(call, workspace)).collect()
 }
 
-fn locate_all(named: &Named) -> Result<Places, Fault> {
-    let paths = named.paths.iter().map(|path| look_at(path).map_err(|err| unresolvable(path, err)));
-    let paths = paths.collect::<Result<_, _>>()?;
-    Ok(Places { paths, mentions: named.mentions.iter().map(|path| look_at(path).ok()).collect() })
+fn locate_all(named: &Named, workspace: &Path) -> Result<Places, Fault> {
+    let found = |effect: &PathEffect| look_at(&effect.path).map_err(|err| unresolvable(&effect.path, err));
+    let paths = named.paths.iter().map(found).collect::<Result<Vec<_>, _>>()?;
+    let mut links = Links::new(workspace);
+    for (effect, found) in named.paths.iter().zip(&paths).filter(|(effect, _)| !effect.below.is_nothing()) {
+        links.look_below(effect, &found.target);
+    }
+    let mentions = named.mentions.iter().map(|path| look_at(path).ok()).collect();
+    Ok(Places { paths, mentions, linked: links.found() })
 }
 
 fn look_at(path: &Path) -> io::Result<Located> {

@@ -5,6 +5,7 @@
 
 mod state; //     the session itself
 mod rules; //     its rules, compiled
+mod links;
 mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other

@@ -274,8 +274,9 @@ impl<'t> Turn<'t> {
         if self.batch.is_empty() {
             return None;
         }
-        let paths = self.batch.iter().map(|(_, prepared)| prepared.named(self.cx.session)).collect();
-        Some(tokio::task::spawn_blocking(move || locate_each(paths)))
+        let names = self.batch.iter().map(|(_, prepared)| prepared.named(self.cx.session)).collect();
+        let workspace = self.cx.session.workspace();
+        Some(tokio::task::spawn_blocking(move || locate_each(names, &workspace)))
     }
 
     fn batch_runs_alone(&self) -> bool {
@@ -295,7 +296,7 @@ impl<'t> Turn<'t> {
                 located.next().unwrap_or_else(|| Err(Fault::failed("the paths could not be resolved")));
             match found {
                 Ok(places) => {
-                    places.note_in(&mut prepared.effects);
+                    places.note_in(&mut prepared.effects, self.cx.session.confines_reading());
                     self.push(slot, Box::new(prepared));
                 }
                 Err(fault) => self.refuse(slot, prepared.refused(&fault)),

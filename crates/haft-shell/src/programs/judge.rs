@@ -165,7 +165,9 @@ impl<'a> Judge<'a> {
     }
 
     fn operands(&mut self, walk: &Walk<'_>) {
-        if misplaced(self.case.entry, walk) {
+        if let Some(pattern) = pattern_before_files(self.case.entry, walk) {
+            self.read(pattern);
+        } else if misplaced(self.case.entry, walk) {
             let name = self.case.name;
             self.facts.doubt(format!("which operand of `{name}` is which is not known"));
         }
@@ -428,6 +430,19 @@ fn kinds(entry: &Entry, walk: &Walk<'_>) -> Vec<Kind> {
         *place = last;
     }
     kinds
+}
+
+/// A pattern in the place of a text before files that are read: where several names fit it, the others are files as well.
+fn pattern_before_files<'a>(entry: &Entry, walk: &Walk<'a>) -> Option<&'a Arg> {
+    let placed = walk.placed.filter(|_| !walk.means(Meaning::Texts))?;
+    let skipped = usize::from(walk.means(Meaning::First));
+    let operands = &entry.operands;
+    let mut later = operands.first.iter().skip(skipped + placed).chain(&operands.many);
+    let is_before_files = later.next() == Some(&Kind::Text)
+        && operands.many == Some(Kind::Read)
+        && operands.last.is_none()
+        && later.all(|kind| *kind == Kind::Read);
+    walk.operands.get(placed).copied().filter(|arg| is_before_files && matches!(arg, Arg::Glob(_)))
 }
 
 /// Whether an operand that may be several words makes it unclear what the next ones are.

@@ -12,6 +12,7 @@ mod judge; //      those → facts
 mod special; //    programs whose words are a language of their own
 mod host; //       which host a word names
 mod database; //   what a statement for a database loses
+mod places; //     where it writes although no word says so
 mod variables; //  which variables change what programs do
 
 use haft_tool::{Access, Class};
@@ -19,6 +20,8 @@ use haft_tool::{Access, Class};
 #[cfg(test)]
 mod tests;
 
+pub use places::KnownPlace;
+pub(crate) use special::is_built_in;
 pub use variables::{
     assignment_doubt, ignores_environment, is_number, is_plain_variable, is_power_variable,
     is_shell_variable, prefix_doubt,
@@ -60,6 +63,10 @@ pub struct Facts {
     pub spellings: Vec<Vec<Arg>>,
     /// Whether it puts a variable into the environment of the programs that run later.
     pub exports: bool,
+    /// Where it writes because it knows the place (`git config`).
+    pub writes: Vec<KnownPlace>,
+    /// Where it goes before it does anything, if it is told to (`git -C`).
+    pub directory: Option<Arg>,
     /// What is not understood about it; `None` if all is.
     pub doubt: Option<String>,
     /// What must not be there for all this to hold.
@@ -132,10 +139,14 @@ pub fn look_at(argv: &[Arg]) -> Facts {
         facts.doubt("which program runs is not known".to_owned());
         return facts;
     };
-    match name.rsplit_once('/') {
-        Some((directory, base)) => by_path(directory, base, argv),
-        None => subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)),
+    let (mut facts, base) = match name.rsplit_once('/') {
+        Some((directory, base)) => (by_path(directory, base, argv), base),
+        None => (subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)), name.as_str()),
+    };
+    if facts.class != Class::ReadOnly {
+        facts.writes = places::known_places(base, &argv[1..]);
     }
+    facts
 }
 
 /// What a text amounts to that comes in for a program with this name: statements, if it is a database's client.
@@ -167,6 +178,12 @@ fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
 const MOST_LOADED: usize = 24;
 
 impl Facts {
+    /// The program is not the one that its name says: only a rule for it may allow it.
+    pub(crate) fn distrust(&mut self) {
+        self.raise(Class::Write);
+        self.transparent = false;
+    }
+
     fn of(class: Class) -> Self {
         Facts {
             class,
@@ -177,6 +194,8 @@ impl Facts {
             told_apart: class == Class::ReadOnly,
             spellings: Vec::new(),
             exports: false,
+            writes: Vec::new(),
+            directory: None,
             doubt: None,
             unless: None,
             deep: false,
@@ -228,7 +247,7 @@ const CROWD: usize = 1 << 20;
 const LONGEST_PATH: usize = 4096;
 
 /// A path as it is named from outside of the directory.
-fn below(directory: &Arg, path: &Arg) -> Arg {
+pub(crate) fn below(directory: &Arg, path: &Arg) -> Arg {
     match (directory, path) {
         (_, Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. })
             if text.starts_with('/') =>

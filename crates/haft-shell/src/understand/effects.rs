@@ -6,11 +6,11 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Certainty, Class, CommandEffect, Effects, HostEffect, MACHINE, PathBase, PathEffect, Spelling,
-    Spread, by_text,
+    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, MACHINE, PathBase, PathEffect,
+    Spelling, Spread, by_text,
 };
 
-use super::{Act, mentions::Finder, places::Places, words::PIPE};
+use super::{Act, links::follows_links, mentions::Finder, places::Places, words::PIPE};
 use crate::programs::{Arg, Facts, Run, Touch};
 
 pub(super) fn of(acts: &[Act], grounds: &Grounds) -> Effects {
@@ -27,13 +27,15 @@ pub(super) fn of(acts: &[Act], grounds: &Grounds) -> Effects {
             Act::Touch { path, access, places } => {
                 let spread = if *access == Access::Write { Spread::Some } else { Spread::Guarded };
                 let from = sum.effects.paths().len();
-                sum.touch(path, places, Manner { access: *access, spread, by: None, loses: false });
+                let manner = Manner { access: *access, spread, by: None, loses: false, follows_links: false };
+                sum.touch(path, places, manner);
                 if *access == Access::Write {
                     let written = sum.effects.paths()[from..].iter().map(|effect| effect.path.clone());
                     sum.files.extend(written);
                 }
             }
             Act::Text { text, places } => sum.mention(text, places),
+            Act::List { pattern, places } => sum.names(pattern, places, None),
             Act::Suspect(argv) => sum.mean(argv.clone()),
             Act::Move => sum.effects = std::mem::take(&mut sum.effects).and_state("cwd", Access::Write),
             Act::Bomb => {
@@ -111,6 +113,8 @@ struct Manner {
     spread: Spread,
     by: Option<usize>,
     loses: bool,
+    /// Whether links below are followed.
+    follows_links: bool,
 }
 
 impl Sum<'_> {
@@ -121,11 +125,30 @@ impl Sum<'_> {
         for spelling in &facts.spellings {
             self.mean(words(spelling));
         }
+        let follows_links = follows_links(argv);
         for touch in &facts.touches {
-            self.touch(&touch.path, places, manner(argv, class, touch, by));
+            self.touch(&touch.path, places, Manner { follows_links, ..manner(argv, class, touch, by) });
         }
         if facts.touches.is_empty() {
-            argv.iter().for_each(|arg| self.names(arg, places, by));
+            if follows_links {
+                let here = Arg::Known(".".to_owned());
+                self.touch(
+                    &here,
+                    places,
+                    Manner {
+                        access: Access::Read,
+                        spread: Spread::Guarded,
+                        by: Some(by),
+                        loses: false,
+                        follows_links,
+                    },
+                );
+            }
+            for arg in argv {
+                if let Arg::Glob(pattern) = arg {
+                    self.names(pattern, places, Some(by));
+                }
+            }
         }
         if !facts.told_apart {
             unread(argv, facts).for_each(|arg| match arg {
@@ -166,39 +189,39 @@ impl Sum<'_> {
             Arg::Known(path) if is_a_connection(path) => {
                 self.effects.push_doubt("a connection that the shell opens")
             }
-            Arg::Known(path) => self.known(path, places, manner),
+            Arg::Known(path) => self.known(path, places, manner, None),
             Arg::Glob(pattern) => self.glob(pattern, places, manner),
             Arg::Unknown { .. } => {
                 self.effects.push_doubt("a path that is known only when it runs");
                 // It may be empty: what is removed below it is then everything.
                 if manner.loses {
-                    self.place(PathBuf::from("/"), Manner { spread: Spread::All, by: None, ..manner });
+                    self.place(PathBuf::from("/"), Manner { spread: Spread::All, by: None, ..manner }, None);
                 }
             }
         }
     }
 
-    fn known(&mut self, path: &str, places: &Places, manner: Manner) {
+    fn known(&mut self, path: &str, places: &Places, manner: Manner, pattern: Option<&str>) {
         // What is written to a device is not in any file that could be brought back.
         if manner.access == Access::Write && path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
             self.effects = std::mem::take(&mut self.effects).irreversible();
         }
         match places.resolve(path) {
-            Some(paths) => paths.into_iter().for_each(|path| self.resolved(path, manner)),
+            Some(paths) => paths.into_iter().for_each(|path| self.resolved(path, manner, pattern)),
             None => self.effects.push_doubt("a path in a directory that is known only when it runs"),
         }
     }
 
-    fn resolved(&mut self, path: PathBuf, manner: Manner) {
+    fn resolved(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
         match process_of(&path) {
             Some(Process::Own) => {
                 self.effects.push_doubt("a place that depends on the process that opens it")
             }
             Some(Process::Other) => {
                 self.effects.push_doubt("a place that another process has open");
-                self.place(path, manner);
+                self.place(path, manner, pattern);
             }
-            None => self.place(path, manner),
+            None => self.place(path, manner, pattern),
         }
     }
 
@@ -213,25 +236,30 @@ impl Sum<'_> {
         } else {
             Spread::Some
         };
-        self.known(&directory, places, Manner { spread, ..manner });
+        self.known(&directory, places, Manner { spread, ..manner }, Some(rest));
     }
 
-    /// A word that the shell fills in from the names in another directory, for a program to which they are text: they are
+    /// A word that the shell fills in from the names in other directories, for a program to which they are text: they are
     /// told all the same.
-    fn names(&mut self, arg: &Arg, places: &Places, by: usize) {
-        let Arg::Glob(pattern) = arg else { return };
-        let manner = Manner { access: Access::Read, spread: Spread::Guarded, by: Some(by), loses: false };
-        match listed(pattern) {
-            Some(directory) if directory == "." => {}
-            Some(directory) => self.known(&directory, places, manner),
-            None => self.effects.push_doubt("a pattern that goes up again"),
+    fn names(&mut self, pattern: &str, places: &Places, by: Option<usize>) {
+        let manner =
+            Manner { access: Access::Read, spread: Spread::Guarded, by, loses: false, follows_links: false };
+        let Some((directory, rest)) = split(pattern) else {
+            return self.effects.push_doubt("a pattern that goes up again");
+        };
+        // The names in the last directories are told, and nothing behind them.
+        let directories = rest.rsplit_once('/').map(|(directories, _)| directories);
+        if directory != "." || directories.is_some() {
+            self.known(&directory, places, manner, directories);
         }
     }
 
-    fn place(&mut self, path: PathBuf, Manner { access, spread, by, .. }: Manner) {
+    fn place(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
+        let Manner { access, spread, by, follows_links, .. } = manner;
         let is_file = access == Access::Read && self.files.contains(&path);
         let spread = if is_file { Spread::Guarded } else { spread };
-        self.effects.push_path(PathEffect { path, access, target: None, spread, by });
+        let below = Below { pattern: pattern.map(str::to_owned), follows_links };
+        self.effects.push_path(PathEffect { path, access, target: None, spread, by, below });
     }
 }
 
@@ -258,7 +286,7 @@ fn manner(argv: &[Arg], class: Class, touch: &Touch, by: usize) -> Manner {
         Access::Read if looks_only(argv) => Spread::Guarded,
         Access::Read => Spread::All,
     };
-    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses }
+    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses, follows_links: false }
 }
 
 /// Programs that tell of a directory no more than the names in it.
@@ -281,7 +309,7 @@ fn looks_only(argv: &[Arg]) -> bool {
 
 /// Where nothing is kept and nothing is told. What is open already is opened anew by these names, for reading or writing as
 /// it is wanted: so each is only free for what it is for.
-fn is_no_file(path: &str, access: Access) -> bool {
+pub(super) fn is_no_file(path: &str, access: Access) -> bool {
     match path {
         "/dev/null" | PIPE => true,
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => access == Access::Read,
@@ -339,11 +367,6 @@ fn process_of(path: &Path) -> Option<Process> {
 
 fn is_a_connection(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
-}
-
-/// The directory whose names fit a pattern, or some directory above it. `None` if the pattern goes up.
-pub(super) fn listed(pattern: &str) -> Option<String> {
-    split(pattern).map(|(directory, _)| directory)
 }
 
 /// The names of a pattern before the first wildcard, unescaped, and the rest. `None` if the rest goes up.

@@ -2,9 +2,10 @@
 //!
 //! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
-//! else, come the effects. Nothing here looks at the world, with one exception that is asked for ([`understand_here`]): what
-//! a variable holds or which names fit a pattern is known only when it runs, and is said to be unknown. What is not followed
-//! is a doubt, never nothing.
+//! else, come the effects. What a variable holds or which names fit a pattern is known only when it runs, and is said to be
+//! unknown. What is not followed is a doubt, never nothing. The disk is asked three things (`lookup`, `surroundings`), if the
+//! workspace is known: whether `PATH` leads to a program of the workspace, whether git finds another repository than the
+//! workspace's own, and whether a directory decides what a program is.
 
 mod values; //   what variables hold
 mod numbers; //  which of them are numbers, and what is calculated with those
@@ -13,6 +14,7 @@ mod places; //   where a command runs, after `cd`
 mod surroundings; // whether a directory decides what a program is
 mod streams; //  what one program of a pipeline hands to the next
 mod bombs; //    what starts more and more of itself
+mod links; //    who follows links
 mod walk; //     tree → acts
 mod mentions; // what words may name where nobody follows them
 mod effects; //  acts → effects
@@ -23,7 +25,7 @@ use std::borrow::Cow;
 
 use haft_tool::{Access, Effects, PathBase};
 
-use self::{effects::Grounds, places::Places, surroundings::Surroundings, values::Values, walk::Walk};
+use self::{effects::Grounds, places::Places, values::Values, walk::Walk};
 use crate::{
     programs::{Arg, Facts},
     syntax::{self, Parsed},
@@ -65,6 +67,13 @@ pub enum Act {
         /// Where.
         places: Places,
     },
+    /// The shell looks up the names that fit a pattern, whoever gets them.
+    List {
+        /// The pattern.
+        pattern: String,
+        /// Where.
+        places: Places,
+    },
     /// Words that may be a command, in a text that is not understood: rules may forbid them.
     Suspect(Vec<String>),
     /// The shell goes on elsewhere.
@@ -77,20 +86,11 @@ pub enum Act {
 
 /// Reads a command line. Takes time in proportion to its length, whatever is in it.
 pub fn understand(text: &str, base: &PathBase) -> Understood {
-    read(text, base, Surroundings::Unknown)
-}
-
-/// The same for a line that is going to run here: where a directory may decide what a program is, it is looked at.
-pub fn understand_here(text: &str, base: &PathBase) -> Understood {
-    read(text, base, Surroundings::OnDisk)
-}
-
-fn read(text: &str, base: &PathBase, around: Surroundings) -> Understood {
     let parsed = syntax::parse(text);
-    let (mut acts, set) = Walk::new(base, around, Values::default()).text(text, &parsed);
+    let (mut acts, set) = Walk::new(base, Values::default()).text(text, &parsed);
     let values = Values::of(set, &acts);
     if !values.is_empty() {
-        acts = Walk::new(base, around, values).text(text, &parsed).0;
+        acts = Walk::new(base, values).text(text, &parsed).0;
     }
     Understood { acts, grounds: Grounds::of(base) }
 }
@@ -99,6 +99,14 @@ impl Understood {
     /// What it does, in the order in which it may happen.
     pub fn acts(&self) -> &[Act] {
         &self.acts
+    }
+
+    /// Whether it runs a program with this name.
+    pub fn runs(&self, name: &str) -> bool {
+        self.acts.iter().any(|act| {
+            matches!(act, Act::Run { argv, .. }
+                if matches!(argv.first(), Some(Arg::Known(word)) if word.rsplit('/').next() == Some(name)))
+        })
     }
 
     /// What it is going to touch, contact and run.

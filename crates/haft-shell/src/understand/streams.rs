@@ -90,6 +90,8 @@ pub(super) fn options_of_xargs(argv: &[Arg]) -> Option<Vec<&str>> {
             "-n" | "-L" | "-P" | "-I" | "-s" | "--max-args" | "--max-procs" | "--max-lines" => {
                 words.next()?;
             }
+            // Lines are what the names stand in without a zero byte.
+            "-d" if matches!(words.next()?, Arg::Known(at) if at == "\\n" || at == "\n") => {}
             "-0" | "--null" | "-r" | "-t" | "-i" | "-x" | "-0r" | "-r0" | "--no-run-if-empty"
             | "--verbose" | "-1" => {
                 options.push(word.as_str());
@@ -283,7 +285,8 @@ mod tests {
     use super::super::understand;
 
     fn effects(line: &str) -> Effects {
-        understand(line, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) }).effects()
+        understand(line, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None })
+            .effects()
     }
 
     #[track_caller]

@@ -21,10 +21,11 @@ pub(super) struct Set {
     pub(super) blindly: bool,
 }
 
-/// What is known of the variables at some place of a line.
+/// How much is known of the variables at some place of a line.
+#[derive(Clone, Copy)]
 pub(super) struct Certain {
-    names: BTreeSet<String>,
-    counted: BTreeSet<String>,
+    set: usize,
+    counted: usize,
 }
 
 /// The variables of a line.
@@ -34,12 +35,20 @@ pub(super) struct Values {
     settled: BTreeSet<String>,
     /// Names that are only ever set to numbers.
     numeric: BTreeSet<String>,
-    /// What those hold that have been set.
-    now: BTreeMap<String, Arg>,
-    /// Those that have been set to a number.
-    counted: BTreeSet<String>,
+    known: Known,
     /// How often what is walked now is walked.
     rounds: usize,
+}
+
+/// What is known of variables, in the order in which it became known: what came last is forgotten first.
+#[derive(Default)]
+pub(super) struct Known {
+    /// What those hold that have been set.
+    now: BTreeMap<String, Arg>,
+    set: Vec<String>,
+    /// Those that have been set to a number.
+    counts: BTreeSet<String>,
+    counted: Vec<String>,
 }
 
 /// A loop is followed word by word if its body is walked no more often than this, loops around it included.
@@ -65,8 +74,14 @@ impl Values {
             // `read name`, `export name=x`, `printf -vname`: whichever program it is, a word that could be the name is enough.
             for word in argv.iter().skip(1) {
                 let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = word;
-                settled.retain(|name| !may_set(text, name));
-                numeric.retain(|name| !may_set(text, name));
+                let mut remove = |name: &str| {
+                    settled.remove(name);
+                    numeric.remove(name);
+                };
+                remove(text.split(['=', '+', '[']).next().unwrap_or_default());
+                if text.starts_with('-') {
+                    text.char_indices().for_each(|(at, _)| remove(&text[at..]));
+                }
             }
         }
         Values { settled, numeric, ..Values::default() }
@@ -79,59 +94,58 @@ impl Values {
 
     /// Whether it surely holds a number.
     pub(super) fn counts(&self, name: &str) -> bool {
-        self.counted.contains(name)
+        self.known.counts.contains(name)
     }
 
     /// A variable gets a number.
     pub(super) fn count(&mut self, name: &str) {
-        if self.numeric.contains(name) {
-            self.counted.insert(name.to_owned());
+        if self.numeric.contains(name) && self.known.counts.insert(name.to_owned()) {
+            self.known.counted.push(name.to_owned());
         }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Arg> {
-        self.now.get(name)
+        self.known.now.get(name)
     }
 
     /// A variable gets a value that is known.
     pub(super) fn set(&mut self, name: &str, value: &Arg) {
-        if self.settled.contains(name) {
-            self.now.insert(name.to_owned(), value.clone());
+        if self.settled.contains(name) && self.known.now.insert(name.to_owned(), value.clone()).is_none() {
+            self.known.set.push(name.to_owned());
         }
     }
 
     pub(super) fn forget(&mut self, name: &str) {
-        self.now.remove(name);
+        self.known.now.remove(name);
     }
 
-    /// What is known now.
+    /// How much is known now.
     pub(super) fn certain(&self) -> Certain {
-        Certain { names: self.now.keys().cloned().collect(), counted: self.counted.clone() }
+        Certain { set: self.known.set.len(), counted: self.known.counted.len() }
     }
 
     /// Forgets what was not known then.
-    pub(super) fn keep(&mut self, certain: &Certain) {
-        self.now.retain(|name, _| certain.names.contains(name));
-        self.counted.clone_from(&certain.counted);
+    pub(super) fn keep(&mut self, certain: Certain) {
+        for name in self.known.set.drain(certain.set.min(self.known.set.len())..) {
+            self.known.now.remove(&name);
+        }
+        self.uncount(certain);
+    }
+
+    /// Forgets which names came to hold numbers since then.
+    pub(super) fn uncount(&mut self, certain: Certain) {
+        for name in self.known.counted.drain(certain.counted.min(self.known.counted.len())..) {
+            self.known.counts.remove(&name);
+        }
     }
 
     /// Hides all: another process does not know them. What was hidden is for [`show`](Values::show).
-    pub(super) fn hide(&mut self) -> (BTreeMap<String, Arg>, BTreeSet<String>) {
-        (std::mem::take(&mut self.now), std::mem::take(&mut self.counted))
+    pub(super) fn hide(&mut self) -> Known {
+        std::mem::take(&mut self.known)
     }
 
-    pub(super) fn show(&mut self, hidden: (BTreeMap<String, Arg>, BTreeSet<String>)) {
-        (self.now, self.counted) = hidden;
-    }
-
-    /// The names that hold numbers, for [`uncount`](Values::uncount).
-    pub(super) fn counted(&self) -> BTreeSet<String> {
-        self.counted.clone()
-    }
-
-    /// Forgets which names came to hold numbers since then: it is not certain that what set them runs.
-    pub(super) fn uncount(&mut self, counted: BTreeSet<String>) {
-        self.counted = counted;
+    pub(super) fn show(&mut self, hidden: Known) {
+        self.known = hidden;
     }
 
     /// Whether a loop over these words can be followed word by word. If so, it has begun.
@@ -181,9 +195,4 @@ fn sets_any(act: &Act) -> bool {
         Some(Arg::Known(name)) => SETTERS.contains(&name.as_str()) && argv.iter().any(is_open),
         _ => true,
     }
-}
-
-fn may_set(word: &str, name: &str) -> bool {
-    let follows = |rest: &str| rest.is_empty() || rest.starts_with(['=', '+', '[']);
-    word.strip_prefix(name).is_some_and(follows) || word.starts_with('-') && word.ends_with(name)
 }

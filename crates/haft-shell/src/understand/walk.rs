@@ -4,22 +4,23 @@
 //! one place or another. Everything else that one command could change for the next (variables by which programs are
 //! found, functions, aliases) is a doubt about the whole line.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap, hash::Hash, path::PathBuf};
 
 use haft_tool::{Access, Class, PathBase};
 
 use super::{
     Act, bombs,
-    effects::{listed, stream},
+    effects::{is_no_file, stream},
     numbers::{self, Calculation},
     places::Places,
     streams::{self, Names},
-    surroundings::{Sight, Surroundings},
+    surroundings::{self, Sight},
     values::{Set, Values},
     words::Meanings,
 };
 use crate::{
-    programs::{self, Arg, Facts, Run, Touch, Unless},
+    lookup::Lookup,
+    programs::{self, Arg, Facts, KnownPlace, Run, Touch, Unless},
     syntax::{
         self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
         Part, Pipeline, Redirect, RedirectKind, Script, Word,
@@ -31,7 +32,13 @@ const DEEPEST: usize = 24;
 
 pub(super) struct Walk<'a> {
     base: &'a PathBase,
-    around: Surroundings,
+    /// Who is asked what names mean on this machine, if that can be known.
+    lookup: Option<Lookup>,
+    /// Its answers, so that a long line asks once.
+    found_inside: HashMap<(PathBuf, String), bool>,
+    other_repositories: HashMap<PathBuf, bool>,
+    /// Whether something so far may have made a repository. Git keeps to its own.
+    changes_files: bool,
     /// Where the line begins.
     start: Places,
     /// Where the shell is now.
@@ -56,6 +63,15 @@ struct After {
     failed: Places,
 }
 
+/// Who finds a program by its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finder {
+    /// The shell, which has commands of its own.
+    Shell,
+    /// Another program, in `PATH`.
+    Path,
+}
+
 /// What comes in for a command.
 #[derive(Clone)]
 enum Input {
@@ -70,11 +86,14 @@ enum Input {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(base: &'a PathBase, around: Surroundings, values: Values) -> Walk<'a> {
+    pub(super) fn new(base: &'a PathBase, values: Values) -> Walk<'a> {
         let start = Places::at(base.cwd.clone());
         Walk {
             base,
-            around,
+            lookup: base.workspace.as_ref().map(Lookup::new),
+            found_inside: HashMap::new(),
+            other_repositories: HashMap::new(),
+            changes_files: false,
             here: start.clone(),
             start,
             acts: Vec::new(),
@@ -150,7 +169,7 @@ impl<'a> Walk<'a> {
             // What stands behind `||` may not run, and what is set before it may not have been.
             is_open |= *connector == Connector::Or;
             if is_open {
-                self.values.keep(&certain);
+                self.values.keep(certain);
                 self.straight = false;
             }
             after = match connector {
@@ -166,7 +185,7 @@ impl<'a> Walk<'a> {
                 }
             };
         }
-        self.values.keep(&certain);
+        self.values.keep(certain);
         self.straight = straight;
         after
     }
@@ -250,9 +269,9 @@ impl<'a> Walk<'a> {
     /// Where it is not certain that it runs: what it sets may not be set.
     fn perhaps<T>(&mut self, work: impl FnOnce(&mut Walk<'a>) -> T) -> T {
         let straight = std::mem::replace(&mut self.straight, false);
-        let counted = self.values.counted();
+        let certain = self.values.certain();
         let result = work(self);
-        self.values.uncount(counted);
+        self.values.uncount(certain);
         self.straight = straight;
         result
     }
@@ -370,11 +389,7 @@ impl<'a> Walk<'a> {
     fn names(&mut self, words: &[Word]) {
         for arg in self.meanings().arguments(words) {
             if let Arg::Glob(pattern) = arg {
-                match listed(&pattern) {
-                    Some(directory) if directory == "." => {}
-                    Some(directory) => self.touch(Arg::Known(directory), Access::Read),
-                    None => self.doubt("a pattern that goes up again"),
-                }
+                self.acts.push(Act::List { pattern, places: self.here.clone() });
             }
         }
     }
@@ -432,6 +447,8 @@ impl<'a> Walk<'a> {
     }
 
     fn touch(&mut self, path: Arg, access: Access) {
+        let is_no_file = matches!(&path, Arg::Known(path) if is_no_file(path, access));
+        self.changes_files |= access == Access::Write && !is_no_file;
         self.acts.push(Act::Touch { path, access, places: self.here.clone() });
     }
 
@@ -445,7 +462,7 @@ impl<'a> Walk<'a> {
             return self.stay();
         }
         let (at, places) = (self.acts.len(), self.here.clone());
-        let after = self.run(argv, input);
+        let after = self.run(argv, input, Finder::Shell);
         // What a program is told in its variables it is told like in its words.
         let ran = self.acts[at..].iter().find(|act| matches!(act, Act::Run { .. }));
         if matches!(ran, Some(Act::Run { facts, .. }) if !facts.told_apart) {
@@ -547,7 +564,7 @@ impl<'a> Walk<'a> {
     }
 
     /// One command, whose words are known as far as they can be.
-    fn run(&mut self, argv: Vec<Arg>, input: Input) -> After {
+    fn run(&mut self, argv: Vec<Arg>, input: Input, finder: Finder) -> After {
         let Some(Arg::Known(program)) = argv.first() else {
             self.doubt("a program whose name is known only when it runs");
             self.set.blindly = true;
@@ -571,7 +588,10 @@ impl<'a> Walk<'a> {
         if let Some(unless) = facts.unless {
             self.look_around(&program, unless, &mut facts);
         }
-        if is_git(&program) && self.here != self.start {
+        if self.is_of_the_workspace(&program, finder) {
+            facts.distrust();
+        }
+        if is_git(&program) && self.is_elsewhere(facts.directory.as_ref()) {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
         self.shows_environment |= !programs::ignores_environment(&program) && !is_followed(&program);
@@ -581,6 +601,8 @@ impl<'a> Walk<'a> {
         {
             self.acts.push(Act::Text { text: text.clone(), places: self.here.clone() });
         }
+        self.add_known_places(&mut facts);
+        self.changes_files |= !is_git(&program) && changes_files(&facts);
         let at = self.acts.len();
         self.acts.push(Act::Run { argv, facts, places: self.here.clone() });
         self.follow_all(at, &program, &input);
@@ -596,11 +618,16 @@ impl<'a> Walk<'a> {
         let Some(directory) = self.here.only() else {
             return self.doubt(format!("{program} in a directory that is known only when it runs"));
         };
-        match self.around.look(unless, directory, self.base.home.as_deref()) {
+        let sight = match self.lookup {
+            Some(_) => surroundings::look(unless, directory, self.base.home.as_deref()),
+            None => Sight::Unsure,
+        };
+        match sight {
             Sight::Clear => {}
             Sight::Found(file) => {
                 self.doubt(format!("{program}, which {} may replace or change", file.display()));
             }
+            // The places where it looks are read, whatever is there.
             Sight::Unsure => {
                 let (Unless::Above(names) | Unless::Beside(names)) = unless;
                 let first = names.first().copied().unwrap_or(".");
@@ -610,6 +637,69 @@ impl<'a> Walk<'a> {
                     .filter_map(|place| place.join(first).to_str().map(str::to_owned));
                 let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
                 facts.touches.extend(above.map(touch));
+            }
+        }
+    }
+
+    /// What a program writes at places that no word names.
+    fn add_known_places(&mut self, facts: &mut Facts) {
+        for place in std::mem::take(&mut facts.writes) {
+            let path = match place {
+                KnownPlace::Path(path) => match (&facts.directory, path) {
+                    (Some(directory), path) => programs::below(directory, &path),
+                    (None, path) => path,
+                },
+                KnownPlace::Home(place) => match &self.base.home {
+                    Some(home) => known_path(home.join(place)),
+                    None => Arg::Unknown { prefix: String::new(), splits: false },
+                },
+                KnownPlace::Git(place) => match self.git_directory(facts.directory.as_ref()) {
+                    Some(found) => known_path(found.join(place)),
+                    None => Arg::Known(format!(".git/{place}")),
+                },
+            };
+            facts.touches.push(Touch { path, access: Access::Write, aside: false });
+        }
+    }
+
+    /// Where git keeps its settings, if it finds a repository in the one directory in which it runs.
+    fn git_directory(&self, directory: Option<&Arg>) -> Option<PathBuf> {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => return None,
+        };
+        self.lookup.as_ref()?.git_directory(places.all()?.first()?)
+    }
+
+    /// Whether `PATH` leads to a program of the workspace, whatever its name says.
+    fn is_of_the_workspace(&mut self, program: &str, finder: Finder) -> bool {
+        let Some(lookup) = &self.lookup else { return false };
+        if finder == Finder::Shell && programs::is_built_in(program) {
+            return false;
+        }
+        let cwd = self.here.only().unwrap_or(&self.base.cwd).to_owned();
+        let ask = |(cwd, program): &(PathBuf, String)| lookup.leads_inside(program, cwd);
+        remembered(&mut self.found_inside, (cwd, program.to_owned()), ask)
+    }
+
+    /// Whether git may find another repository than the session's own, in the directory that it is told to go to.
+    fn is_elsewhere(&mut self, directory: Option<&Arg>) -> bool {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => Places::UNKNOWN,
+        };
+        match (&self.lookup, places.all()) {
+            (_, None) => true,
+            (None, Some(_)) => places != self.start,
+            (Some(lookup), Some(directories)) => {
+                let known = &mut self.other_repositories;
+                let mut is_other = |directory: &PathBuf| {
+                    remembered(known, directory.clone(), |directory| lookup.has_other_repository(directory))
+                };
+                // What the line itself changes before, it may change there.
+                directories.iter().any(&mut is_other) || (self.changes_files && places != self.start)
             }
         }
     }
@@ -633,7 +723,7 @@ impl<'a> Walk<'a> {
     fn follow(&mut self, program: &str, run: Run, input: &Input) {
         match run {
             Run::Command { argv, directory: None } if stays_in_shell(program) => {
-                let after = self.run(argv, input.clone());
+                let after = self.run(argv, input.clone(), Finder::Shell);
                 self.here = after.done.or(&after.failed);
             }
             Run::Command { argv, directory } => self.elsewhere(|walk| {
@@ -643,7 +733,7 @@ impl<'a> Walk<'a> {
                     Some(_) => Places::UNKNOWN,
                 };
                 let input = if passes_input(program) { input.clone() } else { Input::Unknown };
-                walk.run(argv, input);
+                walk.run(argv, input, Finder::Path);
             }),
             // It runs later, if at all.
             Run::Script(Arg::Known(text)) if program == "trap" => self.perhaps(|walk| walk.nested(&text)),
@@ -863,6 +953,35 @@ fn exports(act: &mut Act) {
     {
         facts.raise(Class::Write);
     }
+}
+/// Whether a program may change files itself. What it runs is an act of its own, unless it is code in a file.
+fn changes_files(facts: &Facts) -> bool {
+    let is_followed = |run: &Run| matches!(run, Run::Command { .. } | Run::Script(_));
+    facts.class != Class::ReadOnly
+        && (facts.runs.is_empty()
+            || !facts.runs.iter().all(is_followed)
+            || facts.touches.iter().any(|touch| touch.access == Access::Write))
+}
+
+fn known_path(path: PathBuf) -> Arg {
+    match path.into_os_string().into_string() {
+        Ok(path) => Arg::Known(path),
+        Err(_) => Arg::Unknown { prefix: String::new(), splits: false },
+    }
+}
+
+/// The answer to a question that is asked once.
+fn remembered<K: Eq + Hash>(
+    answers: &mut HashMap<K, bool>,
+    question: K,
+    ask: impl FnOnce(&K) -> bool,
+) -> bool {
+    if let Some(answer) = answers.get(&question) {
+        return *answer;
+    }
+    let answer = ask(&question);
+    answers.insert(question, answer);
+    answer
 }
 
 fn is_git(program: &str) -> bool {

@@ -108,7 +108,10 @@ struct Foreseen {
 
 impl Foreseen {
     fn of(text: &str) -> Foreseen {
-        let acts = understand(text, &PathBase { cwd: "/w".into(), home: Some("/nowhere/home".into()) });
+        let acts = understand(
+            text,
+            &PathBase { cwd: "/w".into(), home: Some("/nowhere/home".into()), workspace: None },
+        );
         let in_doubt = acts.acts().iter().any(|act| matches!(act, Act::Doubt(_)));
         Foreseen { acts, in_doubt }
     }

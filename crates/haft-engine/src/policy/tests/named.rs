@@ -72,6 +72,7 @@ fn a_file_that_is_read_is_read_without_what_lies_below() {
         target: None,
         spread: Spread::All,
         by: Some(0),
+        below: haft_tool::Below::default(),
     };
     effects.push_path(path);
     check("deny Read(**/.env)", "Bash", effects.clone(), ASK);
@@ -113,6 +114,15 @@ fn a_command_reaches_a_private_network_only_where_a_rule_names_the_host() {
     }
     check("allow Bash", "Bash", contacts("docs.rs"), ALLOW);
     check("allow Bash", "Bash", contacts("8080"), ALLOW);
+}
+
+#[test]
+fn the_rule_that_is_offered_names_the_host() {
+    let case = case("Bash", contacts("LOCALHOST."));
+    let rules = policy("").lasting_rules(&case.request()).expect("rules");
+    assert_eq!(rules, ["Bash(curl x)", "WebFetch(domain:localhost)"]);
+    let rules = policy("allow Bash").lasting_rules(&case.request()).expect("rules");
+    assert_eq!(rules, ["WebFetch(domain:localhost)"]);
 }
 
 #[test]

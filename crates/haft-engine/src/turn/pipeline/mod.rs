@@ -104,7 +104,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let mut permit = None;
     let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
-    let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta).await;
+    let attempted = attempt(&cx, &mut prepared, (&host, &tool_cx), &mut permit, &mut meta).await;
     if let Some((watch, goes_on)) = host.take_watch() {
         // A thread that breaks has dropped the watch, and whoever watches next settles it.
         let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
@@ -168,11 +168,12 @@ impl Drop for Open<'_> {
 async fn attempt(
     cx: &CallCx<'_>,
     prepared: &mut Prepared<'_>,
-    tool_cx: &Cx,
+    (host, tool_cx): (&CallHost, &Cx),
     permit: &mut Option<Permit>,
     meta: &mut Meta,
 ) -> Result<Reply, Halt> {
     let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
+    host.permitted(permit);
     // From here on: what went before was waiting, perhaps for a person.
     let began = tokio::time::Instant::now();
     let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;

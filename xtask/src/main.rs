@@ -37,6 +37,7 @@ The chores of haft.
   cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
   cargo xtask corpora --nl2bash PLACE [--list asked|allowed] [--sample N] [--seed S] [--run N]
                                                          how much of a public collection is asked? runs what is allowed
+  cargo xtask corpora --source [DIR…]                    counts lines of ordinary source that redaction changes
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--runs N] [--install] [TARGET…]
                                                          builds and runs fuzz targets, 15 seconds each

@@ -10,7 +10,7 @@ use crate::{
 /// A name is at most this long, before and behind the key word in it.
 const LONGEST_NAME: usize = 64;
 /// So much before a name says what it is the name of.
-const LONGEST_MARGIN: usize = 256;
+pub(crate) const LONGEST_MARGIN: usize = 256;
 /// A type is at most this long.
 const LONGEST_TYPE: usize = 48;
 /// So much of a value is enough to judge it.
@@ -31,32 +31,106 @@ pub(crate) fn value_at(text: &[u8], end: usize) -> Option<Place> {
     Some(Place { name_end, at, joint })
 }
 
+/// Whether the name in which a key word stands may be above a column: what follows it ends a cell.
+pub(crate) fn is_head(text: &[u8], end: usize) -> bool {
+    let at = end + name_length(text[end..].iter().take(LONGEST_NAME));
+    let at = at + usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
+    let blanks = text[at..].iter().take(32).take_while(|byte| **byte == b' ').count();
+    matches!(text.get(at + blanks), None | Some(b',' | b'\t' | b';' | b'|' | b'\n' | b'\r' | b')'))
+}
+
 /// The value of the name in which a key word stands. Nothing before `covered` is looked at again.
 pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) -> Option<Span> {
     let Place { name_end, at, joint } = place;
     let before = name_length(line.text[line.start..start].iter().rev().take(LONGEST_NAME));
+    // Not in the middle of a character.
+    let name = &line.text[start - before..start];
+    let before = before - name.iter().take_while(|byte| matches!(byte, 0x80..=0xbf)).count();
     let name = Name { line, start: start - before, end: name_end };
-    if at < covered || at >= line.end || !name.allows(joint) {
+    let joint = match joint {
+        // A column of a listing: at least two blanks, and nothing before the name.
+        Joint::Space if name.is_first() && (at - name_end > 1 || line.text[name_end] == b'\t') => {
+            Joint::Column
+        }
+        joint => joint,
+    };
+    if at < covered || !name.allows(joint) {
         return None;
     }
-    let weight = name.weight()?;
+    let weight = name.weight(joint)?;
     let is_secret = |value: &[u8], is_quoted| {
         let written = Written { is_quoted, is_setting: name.is_setting(joint) };
         value::is_secret(value, weight, written)
             && match joint {
                 Joint::Space => is_typed(value, name.is_option()),
                 Joint::Argument => name.is_defined() || value::is_random(value),
+                Joint::Call => value::is_odd(value, weight),
+                Joint::Column => value::is_odd(value, weight) || is_netrc(name.bytes(), b""),
                 _ => true,
             }
     };
+    if let Some(below) = below(line, at, joint) {
+        // `if token:` is followed by code; only in settings a plain word is a password.
+        let is_secret = |value: &[u8], is_quoted| {
+            value::is_secret(value, weight, Written { is_quoted, is_setting: false })
+                && (joint != Joint::Call || value::is_odd(value, weight))
+        };
+        let found = judged(&line.text[..below.1], below.0, quoted_or_bare, is_secret)?;
+        let rest = line.text[found.end..below.1].iter();
+        let is_whole = rest.clone().all(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace());
+        return is_whole.then(|| span(&found, weight));
+    }
+    if at >= line.end {
+        return None;
+    }
     let text = &line.text[..line.end];
     let found = match joint {
         Joint::Tag => judged(text, at, tagged, is_secret),
         Joint::Encoded => judged(text, at, encoded, is_secret),
+        Joint::Prompt => judged(text, at, quoted_or_bare, is_secret)
+            .filter(|found| text[found.end..].trim_ascii().is_empty()),
         _ => judged(text, at, quoted_or_bare, is_secret),
     }?;
+    Some(span(&found, weight))
+}
+
+fn span(found: &Delimited, weight: Weight) -> Span {
     let kind = if weight == Weight::Password { PASSWORD } else { SECRET };
-    Some(Span { start: found.start, end: found.end, kind, sure: false })
+    Span { start: found.start, end: found.end, kind, sure: false }
+}
+
+/// Where the next line begins and ends, if the value stands there: behind `name: >-`, `name = \`, `name = (`, `<name>`.
+fn below(line: &Line<'_>, at: usize, joint: Joint) -> Option<(usize, usize)> {
+    let can_be = matches!(joint, Joint::Sign { .. } | Joint::Tag | Joint::Call);
+    let length = line.end - line.start;
+    let rest = line.text.get(at..line.end).unwrap_or_default().trim_ascii();
+    if !can_be
+        || length >= LONGEST_MARGIN
+        || !opens_next(&line.text[line.start..line.end])
+        || !is_opening(rest)
+    {
+        return None;
+    }
+    let start = line.end + 1;
+    let next = line.text.get(start..)?;
+    let end = start + memchr::memchr(b'\n', next).unwrap_or(next.len());
+    let margin = next.iter().take(64).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    (margin > 0 || joint == Joint::Tag).then_some((start + margin, end))
+}
+
+/// What stands between a name and the end of its line, if the value is below.
+fn is_opening(rest: &[u8]) -> bool {
+    matches!(rest, b"" | b">" | b"|" | b">-" | b"|-" | b">+" | b"|+" | b"(" | b"\\")
+}
+
+/// Whether the next line goes on with a command.
+pub(crate) fn is_continued(line: &[u8]) -> bool {
+    line.len() < LONGEST_MARGIN && line.ends_with(b"\\")
+}
+
+/// Whether a line may be of that kind. Cheap, and never no where [`below`] says yes.
+fn opens_next(line: &[u8]) -> bool {
+    matches!(line.trim_ascii_end().last(), Some(b':' | b'=' | b'>' | b'|' | b'-' | b'+' | b'(' | b'\\'))
 }
 
 /// A value that is judged by its beginning, and only then read to its end: what is refused again and again must not be
@@ -87,46 +161,199 @@ enum Joint {
     Encoded,
     /// `define("name", "value")`.
     Argument,
+    /// `name("value")`, `name = f("value")`.
+    Call,
+    /// `name     value`, in columns.
+    Column,
+    /// `Name for something: value`, `Name [None]: value`.
+    Prompt,
 }
 
 /// Where the value begins.
 fn joint(text: &[u8], name_end: usize) -> Option<(usize, Joint)> {
-    let at = coloured(text, closed(text, coloured(text, name_end)));
+    let at = sized(text, coloured(text, closed(text, coloured(text, name_end))));
     let spaces = blanks(text, at);
     let sign = at + spaces;
-    match text.get(sign..)? {
-        [b'%', ..] => encoded_joint(text, name_end).map(|at| (at, Joint::Encoded)),
-        [b'|', b' ', ..] => Some((sign + 1 + blanks(text, sign + 1), Joint::Cell)),
-        [b'>', ..] if at == name_end => Some((sign + 1, Joint::Tag)),
-        [b'=' | b':', b'=', b'=', ..] | [b'=', b'=' | b'~', ..] | [b':', b':', ..] => None,
-        [b'=', b'>', ..] | [b':', b'=', ..] => {
-            Some((sign + 2 + blanks(text, sign + 2), Joint::Sign { is_tight: false }))
+    let rest = text.get(sign..)?;
+    let is_loose = Joint::Sign { is_tight: false };
+    match rest {
+        [b'%', ..] => return encoded_joint(text, name_end).map(|at| (at, Joint::Encoded)),
+        [b'|', b' ', ..] => return Some((sign + 1 + blanks(text, sign + 1), Joint::Cell)),
+        [b'>', ..] if at == name_end => return Some((sign + 1, Joint::Tag)),
+        _ if spaces > 0 && at == name_end && is_tag(text, name_end) => {
+            return attributes_end(rest).map(|length| (sign + length, Joint::Tag));
         }
+        [b'(', ..] if spaces == 0 => return called(text, name_end, sign).map(|at| (at, Joint::Call)),
+        [b'=' | b':', b'=', b'=', ..] | [b'=', b'=' | b'~', ..] => return None,
+        _ => {}
+    }
+    if let Some(length) = long_sign(rest) {
+        let value = sign + length + blanks(text, sign + length);
+        return Some(literal(text, value).unwrap_or((value, is_loose)));
+    }
+    match rest {
+        [b':', b':', ..] => None,
         [b'=' | b':', ..] => {
             let after = blanks(text, sign + 1);
-            match declared(text, sign, sign + 1 + after) {
-                Some(at) => Some((at, Joint::Sign { is_tight: false })),
-                None => {
-                    let is_tight = spaces + after == 0;
-                    Some((unwrapped(text, sign + 1 + after), Joint::Sign { is_tight }))
-                }
-            }
+            let value = sign + 1 + after;
+            let is_tight = spaces + after == 0;
+            let declared = declared(text, sign, value).map(|at| (at, is_loose));
+            declared.or_else(|| literal(text, value)).or(Some((value, Joint::Sign { is_tight })))
         }
-        _ if at > name_end => match attribute(text, at) {
-            Some(at) => Some((at, Joint::Sign { is_tight: false })),
+        _ if at > name_end && spaces == 0 => match attribute(text, at) {
+            Some(at) => Some((at, is_loose)),
             None => argument(text, at).map(|at| (at, Joint::Argument)),
         },
-        [_, ..] if spaces > 0 => Some((sign, Joint::Space)),
+        [_, ..] if spaces > 0 => {
+            let typed = typed(text, sign).and_then(|at| literal(text, at).or(Some((at, is_loose))));
+            typed
+                .or_else(|| prompted(text, sign).map(|at| (at, Joint::Prompt)))
+                .or_else(|| if at > name_end { attribute(text, at).map(|at| (at, is_loose)) } else { None })
+                .or(if at > name_end { argument(text, at).map(|at| (at, Joint::Argument)) } else { None })
+                .or((at == name_end).then_some((sign, Joint::Space)))
+        }
+        _ if at > name_end => match attribute(text, at) {
+            Some(at) => Some((at, is_loose)),
+            None => argument(text, at).map(|at| (at, Joint::Argument)),
+        },
         _ => None,
     }
+}
+
+/// Whether the name that ends here is that of a tag.
+fn is_tag(text: &[u8], name_end: usize) -> bool {
+    let before = name_length(text[..name_end].iter().rev().take(LONGEST_NAME));
+    text[..name_end - before].ends_with(b"<")
+}
+
+/// Behind the attributes of a tag: `type="string">`.
+fn attributes_end(rest: &[u8]) -> Option<usize> {
+    let near = &rest[..rest.len().min(LONGEST_MARGIN)];
+    let end = near.iter().position(|byte| matches!(byte, b'>' | b'<' | b'\n'))?;
+    (near[end] == b'>' && end > 0 && near[end - 1] != b'/').then_some(end + 1)
+}
+
+/// How long a sign is that is more than `=` or `:`.
+fn long_sign(rest: &[u8]) -> Option<usize> {
+    const SIGNS: [&[u8]; 14] = [
+        b":::=",
+        b"::=",
+        b"||=",
+        b"??=",
+        b"&&=",
+        b"=>",
+        b":=",
+        b"?=",
+        b"+=",
+        b".=",
+        b"<-",
+        b"&colon;",
+        "\u{ff1a}".as_bytes(),
+        "\u{ff1d}".as_bytes(),
+    ];
+    SIGNS.iter().find(|sign| rest.starts_with(sign)).map(|sign| sign.len())
+}
+
+/// Behind `[25]`, how large a variable is.
+fn sized(text: &[u8], at: usize) -> usize {
+    let Some([b'[', rest @ ..]) = text.get(at..) else { return at };
+    let digits = rest.iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    if rest.get(digits) == Some(&b']') { at + digits + 2 } else { at }
+}
+
+/// The string in `name("value")`, unless a function of that name looks something up.
+fn called(text: &[u8], name_end: usize, at: usize) -> Option<usize> {
+    let value = at + 1;
+    let before = name_length(text[..name_end].iter().rev().take(LONGEST_NAME));
+    let name = std::str::from_utf8(&text[name_end - before..name_end]).ok()?;
+    (matches!(text.get(value), None | Some(b'"' | b'\'' | b'`' | b'\n' | b'\r')) && !names::is_lookup(name))
+        .then_some(value)
+}
+
+/// A string that has something before it: `@"…"`, `b'…'`, `[]byte("…")`, `Secret::new("…")`, `&anchor …`, `!!str …`.
+fn literal(text: &[u8], at: usize) -> Option<(usize, Joint)> {
+    const LONGEST_CALL: usize = 48;
+    let is_quote = |at: usize| matches!(text.get(at), Some(b'"' | b'\'' | b'`'));
+    let rest = text.get(at..)?;
+    match rest {
+        [b'&' | b'!', next, ..] if next.is_ascii_alphabetic() || *next == b'!' => {
+            let length =
+                1 + name_length(rest[1..].iter().take(LONGEST_NAME).skip_while(|byte| **byte == b'!'));
+            let length = length + usize::from(*next == b'!');
+            let value = at + length + blanks(text, at + length);
+            // A tag that is no type refers to something: `!Ref name`, `!vault |`.
+            let is_plain = rest[0] == b'&' || matches!(&rest[1..length], b"!str" | b"str" | b"!binary");
+            return (is_plain && value > at + length).then_some((value, Joint::Sign { is_tight: false }));
+        }
+        _ => {}
+    }
+    let is_prefix = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'@' | b'$' | b'#');
+    let prefix = rest.iter().take(4).take_while(is_prefix).count();
+    if (1..=3).contains(&prefix) && is_quote(at + prefix) {
+        // In `f"{name}"` and `$"{name}"` something is put in.
+        let is_filled = rest[..prefix].iter().any(|byte| matches!(byte, b'f' | b'F' | b'$'));
+        let seen = &rest[..rest.len().min(ENOUGH)];
+        let line = &seen[..memchr::memchr(b'\n', seen).unwrap_or(seen.len())];
+        if is_filled && line.contains(&b'{') {
+            return None;
+        }
+        return Some((at + prefix, Joint::Sign { is_tight: false }));
+    }
+    let is_part = |byte: &&u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'.' | b':' | b'[' | b']' | b'<' | b'>' | b' ' | b'&' | b'*')
+    };
+    let length = rest.iter().take(LONGEST_CALL).take_while(is_part).count();
+    let name = std::str::from_utf8(rest.get(..length)?).ok()?;
+    if rest.get(length) != Some(&b'(') || name.trim().is_empty() || names::is_lookup(name) {
+        return None;
+    }
+    let value = at + length + 1;
+    let value = value
+        + usize::from(matches!(text.get(value), Some(b'b' | b'r' | b'u' | b'@')) && is_quote(value + 1));
+    let joint = if name == "Some" { Joint::Sign { is_tight: false } } else { Joint::Call };
+    is_quote(value).then_some((value, joint))
+}
+
+/// Behind the sign of what is declared with its type behind its name: `apiToken string = "…"`.
+fn typed(text: &[u8], at: usize) -> Option<usize> {
+    let is_part =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'*' | b'[' | b']');
+    let rest = text.get(at..)?;
+    let length = rest.iter().take(LONGEST_TYPE).take_while(is_part).count();
+    let sign = at + length + blanks(text, at + length);
+    let is_sign = length > 0 && sign > at + length && text.get(sign) == Some(&b'=');
+    let value = sign + 1 + blanks(text, sign + 1);
+    (is_sign && matches!(text.get(value), Some(b'"' | b'\'' | b'`'))).then_some(value)
+}
+
+/// Behind the colon of `… for user me: `, `… [None]: `, `… (again): `.
+fn prompted(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..text.len().min(at + LONGEST_MARGIN))?;
+    if !matches!(rest, [b'[' | b'(', ..]) && !rest.starts_with(b"for ") {
+        return None;
+    }
+    let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+    let colon = memchr::memmem::rfind(line, b": ")?;
+    Some(at + colon + 2)
 }
 
 /// Behind the quotation mark and the bracket that close a name: `["name"]`, `\"name\"`.
 fn closed(text: &[u8], mut at: usize) -> usize {
     at += escapes(text, at);
-    at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
+    at += match text.get(at) {
+        Some(b'"' | b'\'' | b'`') => 1,
+        Some(b'&') => entity(&text[at..]).unwrap_or_default(),
+        _ => 0,
+    };
     at += usize::from(matches!(text.get(at), Some(b']' | b')')));
     at
+}
+
+/// How long a quotation mark is as HTML writes it.
+fn entity(rest: &[u8]) -> Option<usize> {
+    const MARKS: [&[u8]; 6] = [b"&quot;", b"&#34;", b"&#39;", b"&apos;", b"&#x22;", b"&#x27;"];
+    MARKS.iter().find(|mark| rest.starts_with(mark)).map(|mark| mark.len())
 }
 
 /// How many backslashes stand before a quotation mark: as many as its text was quoted again.
@@ -147,12 +374,6 @@ fn coloured(text: &[u8], mut at: usize) -> usize {
         }
     }
     at
-}
-
-/// Inside `Some(…)`, as Rust prints it.
-fn unwrapped(text: &[u8], at: usize) -> usize {
-    let is_wrapped = text.get(at..).is_some_and(|rest| rest.starts_with(b"Some(\""));
-    at + if is_wrapped { 5 } else { 0 }
 }
 
 /// Behind the type of what is declared: `api_key: &'static str = "…"`.
@@ -186,8 +407,14 @@ fn argument(text: &[u8], at: usize) -> Option<usize> {
 /// Behind the sign of a name and a value that were encoded for an address.
 fn encoded_joint(text: &[u8], name_end: usize) -> Option<usize> {
     let skip = |at: usize, codes: [&[u8]; 2]| {
-        let here = text.get(at..at + 3).unwrap_or_default();
-        at + if codes.iter().any(|code| here.eq_ignore_ascii_case(code)) { 3 } else { 0 }
+        // What was encoded again has `%25` for each percent sign.
+        let again = text.get(at..).unwrap_or_default();
+        let again =
+            again.get(1..).unwrap_or_default().chunks(2).take(3).take_while(|two| two == b"25").count() * 2;
+        let here = text.get(at + again..at + again + 3).unwrap_or_default();
+        let here = [b"%", here.get(1..).unwrap_or_default()].concat();
+        let is_code = text.get(at) == Some(&b'%') && codes.iter().any(|code| here.eq_ignore_ascii_case(code));
+        at + if is_code { again + 3 } else { 0 }
     };
     let sign = skip(name_end, [b"%22", b"%27"]);
     let at = skip(sign, [b"%3A", b"%3D"]);
@@ -196,7 +423,7 @@ fn encoded_joint(text: &[u8], name_end: usize) -> Option<usize> {
 
 /// Up to what would end a value if it were not encoded.
 fn encoded(text: &[u8], at: usize) -> Option<Delimited> {
-    const ENDS: [&[u8]; 6] = [b"%22", b"%27", b"%26", b"%2C", b"%7D", b"%3B"];
+    const ENDS: [&[u8]; 7] = [b"%22", b"%27", b"%26", b"%2C", b"%7D", b"%3B", b"%25"];
     let rest = &text[at..text.len().min(at + bare_length(text.get(at..)?))];
     let is_end = |three: &[u8]| ENDS.iter().any(|end| three.eq_ignore_ascii_case(end));
     let length = rest.windows(3).position(is_end).unwrap_or(rest.len());
@@ -228,7 +455,10 @@ fn blanks(text: &[u8], at: usize) -> usize {
 }
 
 fn name_length<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
-    bytes.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count()
+    // Latin letters with accents are two bytes each.
+    let is_part =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0xc3 | 0xa1..=0xbf);
+    bytes.take_while(is_part).count()
 }
 
 /// The name, where it stands.
@@ -243,26 +473,46 @@ impl Name<'_> {
         &self.line.text[self.start..self.end]
     }
 
+    fn is_first(&self) -> bool {
+        self.line.text[self.line.start..self.start].trim_ascii().is_empty()
+    }
+
     fn is_option(&self) -> bool {
         self.bytes().starts_with(b"-")
     }
 
     /// In a list of fields (`Server=s;Pwd=p`) the short word is a password, too.
-    fn weight(&self) -> Option<Weight> {
-        let is_field = self.line.text[self.line.start..self.start].ends_with(b";");
-        match self.bytes() {
-            name if is_field && name.eq_ignore_ascii_case(b"pwd") => Some(Weight::Password),
-            name => names::weigh(std::str::from_utf8(name).ok()?),
+    fn weight(&self, joint: Joint) -> Option<Weight> {
+        let before = &self.line.text[self.line.start..self.start];
+        let name = self.bytes();
+        if before.ends_with(b";") && name.eq_ignore_ascii_case(b"pwd") {
+            return Some(Weight::Password);
         }
+        let weight = names::weigh(std::str::from_utf8(name).ok()?);
+        let is_asked = || joint == Joint::Prompt || self.line.text[self.end..].starts_with(b":");
+        let has_words = before.ends_with(b" ") && is_asked();
+        if !has_words || matches!(weight, Some(Weight::Password | Weight::Secret)) {
+            return weight;
+        }
+        // `Secret Access Key: …`, as programs ask.
+        let is_part = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b' ';
+        let length = before.iter().rev().take(LONGEST_NAME / 2).take_while(is_part).count();
+        let phrase = &self.line.text[self.start - length..self.end];
+        let phrase = names::weigh(std::str::from_utf8(phrase).ok()?);
+        phrase.filter(|weight| *weight != Weight::Perhaps).or(weight)
     }
 
     /// Without a sign between them, a name and a word are mostly prose.
     fn allows(&self, joint: Joint) -> bool {
         let before = &self.line.text[self.line.start..self.start];
         match joint {
-            Joint::Sign { .. } => !is_in_arn(before),
+            // `AWS::KMS::Key: …`, `Security::Authorization::Name`: the word is a part of a path.
+            Joint::Sign { .. } => {
+                !is_in_arn(before) && !(before.ends_with(b"::") && joint != Joint::Sign { is_tight: true })
+            }
             Joint::Encoded => true,
             Joint::Argument => matches!(before, [.., b'(', b'"' | b'\'']),
+            Joint::Call | Joint::Prompt | Joint::Column => true,
             Joint::Tag => before.ends_with(b"<"),
             Joint::Cell => before.trim_ascii_end().ends_with(b"|"),
             Joint::Space => {
@@ -278,7 +528,13 @@ impl Name<'_> {
         match joint {
             Joint::Sign { is_tight } => is_tight && (is_loud || is_dotted),
             Joint::Space => true,
-            Joint::Tag | Joint::Cell | Joint::Encoded | Joint::Argument => false,
+            Joint::Tag
+            | Joint::Cell
+            | Joint::Encoded
+            | Joint::Argument
+            | Joint::Call
+            | Joint::Prompt
+            | Joint::Column => false,
         }
     }
 
@@ -310,7 +566,8 @@ fn is_netrc(name: &[u8], before: &[u8]) -> bool {
 
 /// `setx NAME value`, `ENV NAME value`, `npm config set name value`, `requirepass value`.
 fn is_set(name: &[u8], before: &[u8]) -> bool {
-    const COMMANDS: [&[u8]; 4] = [b"config set ", b"configure set ", b"git config ", b"setx "];
+    const COMMANDS: [&[u8]; 7] =
+        [b"set -x ", b"set -gx ", b"set -Ux ", b"config set ", b"configure set ", b"git config ", b"setx "];
     let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
     let is_alone = near.trim_ascii().is_empty();
     COMMANDS.iter().any(|command| memchr::memmem::find(near, command).is_some())
@@ -343,6 +600,13 @@ fn tagged(text: &[u8], at: usize) -> Option<Delimited> {
 
 /// The value at a place: up to the quotation mark that closes it, or to where a word ends.
 pub(crate) fn quoted_or_bare(text: &[u8], at: usize) -> Option<Delimited> {
+    if let Some(length) = text.get(at..).and_then(entity) {
+        let start = at + length;
+        let rest = text.get(start..)?;
+        let end = memchr::memchr_iter(b'&', rest).find(|place| entity(&rest[*place..]).is_some());
+        let end = start + end.unwrap_or(rest.len());
+        return (end > start).then_some(Delimited { start, end, is_quoted: true });
+    }
     let escape = escapes(text, at);
     let quote = text.get(at + escape).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let found = match quote {
@@ -367,7 +631,7 @@ pub(crate) fn named_before(line: &Line<'_>, start: usize, end: usize) -> Option<
     {
         return None;
     }
-    let weight = names::weigh(std::str::from_utf8(name_in(line_before(line)?)?).ok()?)?;
+    let weight = names::weigh(std::str::from_utf8(name_above(line)?).ok()?)?;
     let (at, joint) = joint(&line.text[..line.end], end)?;
     let is_secret =
         |value: &[u8], is_quoted| value::is_secret(value, weight, Written { is_quoted, is_setting: true });
@@ -379,19 +643,39 @@ pub(crate) fn named_before(line: &Line<'_>, start: usize, end: usize) -> Option<
     Some(Span { start: found.start, end: found.end, kind, sure: false })
 }
 
-/// The line before, unless it is long.
-fn line_before<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
-    let end = line.start.checked_sub(1)?;
-    let near = &line.text[end.saturating_sub(LONGEST_MARGIN)..end];
-    match memchr::memrchr(b'\n', near) {
-        Some(at) => Some(&near[at + 1..]),
-        None => (near.len() == end).then_some(near),
+/// So many lines above a value may stand its name.
+pub(crate) const ABOVE: usize = 4;
+
+/// The name that one of the lines above tells: `- name: NAME`, `variable "name" {`.
+fn name_above<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
+    let mut end = line.start;
+    for _ in 0..ABOVE {
+        end = end.checked_sub(1)?;
+        let near = &line.text[end.saturating_sub(LONGEST_MARGIN)..end];
+        let above = match memchr::memrchr(b'\n', near) {
+            Some(at) => &near[at + 1..],
+            None if near.len() == end => near,
+            None => return None,
+        };
+        if let Some(name) = name_in(above) {
+            return Some(name);
+        }
+        let has_key = || {
+            let marks: [&[u8]; 4] = [b"-- BEGIN ", b"--BEGIN ", b"KEY--", b"BLOCK--"];
+            marks.iter().any(|mark| memchr::memmem::find(above, mark).is_some())
+                || memchr::memmem::find(above, b"[redacted: private key]").is_some()
+        };
+        if matches!(above.trim_ascii().first(), None | Some(b'}' | b']' | b')')) || has_key() {
+            return None;
+        }
+        end -= above.len();
     }
+    None
 }
 
-/// Whether the line after this one could be told by it what its value is.
-pub(crate) fn names_next(line: &[u8]) -> bool {
-    line.len() < LONGEST_MARGIN && name_in(line).is_some()
+/// Whether a line below this one could be told by it what its value is. The last line may have its value in the next.
+pub(crate) fn names_next(line: &[u8], is_last: bool) -> bool {
+    line.len() < LONGEST_MARGIN && (name_in(line).is_some() || is_last && opens_next(line))
 }
 
 /// The name in `- name: NAME`, `"Name": "NAME",`.
@@ -399,6 +683,10 @@ fn name_in(line: &[u8]) -> Option<&[u8]> {
     let is_margin = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'-' | b'{' | b'"' | b'\'');
     let word = line.iter().take_while(is_margin).count();
     let end = word + name_length(line[word..].iter().take(LONGEST_NAME));
+    if &line[word..end] == b"variable" {
+        let quoted = line.get(end..)?.strip_prefix(b" \"")?;
+        return Some(&quoted[..memchr::memchr(b'"', quoted)?]);
+    }
     let is_name = [&b"name"[..], b"key"].iter().any(|name| line[word..end].eq_ignore_ascii_case(name));
     let (at, joint) = if is_name { joint(line, end)? } else { return None };
     let found = quoted_or_bare(line, at).filter(|_| matches!(joint, Joint::Sign { .. }))?;
@@ -411,11 +699,23 @@ fn quoted_length(rest: &[u8], quote: u8, is_escaped: bool) -> usize {
         match byte {
             b'\\' if is_escaped && escapes(rest, at) > 0 => return at,
             b'\\' => at += 2,
-            byte if *byte == quote => return at,
+            byte if *byte == quote => match reopened(&rest[at..], quote) {
+                Some(length) if at > 0 => at += length,
+                _ => return at,
+            },
             _ => at += 1,
         }
     }
     rest.len()
+}
+
+/// A quotation mark within quotation marks, as shells and SQL write it: `'it'\''s'`, `'it''s'`.
+fn reopened(rest: &[u8], quote: u8) -> Option<usize> {
+    match rest {
+        [b'\'', b'\\', b'\'', b'\'', ..] => Some(4),
+        [b'\'', b'\'', next, ..] if quote == b'\'' && next.is_ascii_alphanumeric() => Some(2),
+        _ => None,
+    }
 }
 
 fn bare_length(rest: &[u8]) -> usize {
@@ -435,7 +735,11 @@ fn bare_length(rest: &[u8]) -> usize {
         .rev()
         .take_while(|byte| matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'.'))
         .count();
-    length - kept
+    match &rest[..length] {
+        // `def f(password=None):`
+        [.., b')' | b']' | b'}', b':'] => bare_length(&rest[..length - 1]),
+        _ => length - kept,
+    }
 }
 
 /// `a&b=c`, `a;b=c`, `a,b:c`: the value is `a`.

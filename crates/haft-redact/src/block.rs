@@ -4,10 +4,13 @@
 //! where blocks begin. What does matter from one block to the next is a [`Carry`].
 
 use crate::{
+    body::Body,
     found::{Found, KNOWN, PRIVATE_KEY, Span, write_mark},
     known::Known,
     pem,
     scan::{Keys, Machine},
+    table::Tables,
+    veiled,
 };
 
 /// What is known about text that has been given out already.
@@ -23,6 +26,10 @@ pub(crate) struct Carry {
     before: (Vec<u8>, Found),
     /// A secret without end: what goes on as a word belongs to it.
     is_hiding: bool,
+    /// What the last lines were, if they may have been of a private key.
+    pub(crate) body: Body,
+    /// The table that was begun.
+    tables: Tables,
 }
 
 /// Takes secrets out of blocks.
@@ -40,13 +47,23 @@ pub(crate) const ROUNDS: usize = 4;
 impl Worker<'_> {
     /// A whole text without long lines and private keys; `None` if it can be given out as it is.
     pub(crate) fn whole(&self, text: &[u8], found: &mut Found) -> Option<Vec<u8>> {
-        let spans = self.machine.scan(text, self.known, Keys::Leave).spans;
+        let spans = self.all(text, Keys::Leave);
         if spans.is_empty() {
             return None;
         }
         let mut out = Vec::with_capacity(text.len());
         self.write(text, 0, &merged(spans), &mut out, found);
         Some(out)
+    }
+
+    /// All that is hidden in a whole text, unordered.
+    pub(crate) fn all(&self, text: &[u8], keys: Keys) -> Vec<Span> {
+        let scanned = self.machine.scan(text, self.known, keys);
+        let mut spans = scanned.spans;
+        Body::default().find(text, 0, &mut spans);
+        Tables::default().find(text, 0, &scanned.heads, &mut spans);
+        veiled::find(text, 0, self.machine, self.known, &mut spans);
+        spans
     }
 
     /// Gives out whole lines. What lies before `done` was given out and is there to be looked back at.
@@ -63,7 +80,11 @@ impl Worker<'_> {
         let key_end = self.key_end(text, done, carry, out, found);
         done = key_end.unwrap_or(done);
         let from = key_end.unwrap_or(0);
-        let scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
+        let mut scanned = self.machine.scan_from(text, from, self.known, Keys::Look);
+        let from_here = done.max(from);
+        carry.body.find(text, from_here, &mut scanned.spans);
+        carry.tables.find(text, from_here, &scanned.heads, &mut scanned.spans);
+        veiled::find(text, from_here, self.machine, self.known, &mut scanned.spans);
         let (end, spans) = (carry.begin_key(text, scanned.open), merged(scanned.spans));
         let is_key = |span: &&Span| span.kind == PRIVATE_KEY && span.end <= end;
         let from = spans.iter().rev().find(is_key).map_or(from, |last| last.end);
@@ -95,6 +116,8 @@ impl Worker<'_> {
         found: &mut Found,
     ) -> usize {
         let done = carry.hidden(text, done);
+        carry.body = Body::default();
+        carry.tables.forget();
         if done == text.len() {
             return done;
         }
@@ -139,6 +162,10 @@ impl Worker<'_> {
             (carry.pending, carry.seen) = (Vec::new(), 0);
         }
         carry.key = read.open;
+        if read.has_body {
+            carry.body = Body::default();
+            carry.tables.forget();
+        }
         match (read.open, read.has_body) {
             (Some(_), true) => carry.pending = line_break(text).to_vec(),
             (Some(_), false) => carry.pending.extend_from_slice(&text[done..]),

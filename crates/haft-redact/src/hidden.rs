@@ -41,7 +41,11 @@ impl Redactor {
         let mut replaced = Replaced { text: text.to_vec(), marks: Vec::new() };
         for round in 0..=ROUNDS {
             let keys = if round == 0 { Keys::Look } else { Keys::Leave };
-            let spans = merged(worker.machine.scan(&replaced.text, worker.known, keys).spans);
+            let spans = match round {
+                0 => worker.all(&replaced.text, keys),
+                _ => worker.machine.scan(&replaced.text, worker.known, keys).spans,
+            };
+            let spans = merged(spans);
             if spans.is_empty() {
                 break;
             }

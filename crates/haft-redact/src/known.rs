@@ -53,7 +53,7 @@ fn writings(value: &[u8]) -> Vec<Known> {
 }
 
 /// The part of an encoding that is the same whatever stands around the value, with some bytes before it.
-fn in_base64(value: &[u8], before: usize) -> Vec<u8> {
+pub(crate) fn in_base64(value: &[u8], before: usize) -> Vec<u8> {
     let padded = [&[0; 3][..before], value].concat();
     let encoded = general_purpose::STANDARD_NO_PAD.encode(&padded).into_bytes();
     let (first, end) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);

@@ -40,9 +40,13 @@ mod token; //     is it one of these?
 mod assigned; //  `password = value`, `--token value`, `<password>value</password>`
 mod names; //     is this the name of a secret?
 mod value; //     does this look like the value of one?
+mod words; //     does this read as names, or is it random?
 mod web; //       user and password in an address, Authorization, Cookie
 mod terminal; //  what is typed: `-p` options, .netrc, .pgpass, SQL
 mod pem; //       private keys, over many lines
+mod body; //      the inside of private keys, when their beginning is not in sight
+mod table; //     a name above, and its values below
+mod veiled; //    tokens that are written in another way
 mod known; //     values that are known, and how else they are written
 
 pub use found::Found;

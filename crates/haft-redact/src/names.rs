@@ -26,6 +26,47 @@ pub fn is_secret_name(name: &str) -> bool {
     is_part && (!NOT.iter().any(|not| upper.contains(not)) || upper.contains("AUTHORIZATION"))
 }
 
+/// Whether a function of this name looks something up: its argument says where, and is no secret itself.
+pub(crate) fn is_lookup(name: &str) -> bool {
+    const VERBS: [&str; 34] = [
+        "get",
+        "getenv",
+        "env",
+        "environ",
+        "fetch",
+        "find",
+        "load",
+        "read",
+        "open",
+        "lookup",
+        "query",
+        "param",
+        "input",
+        "prompt",
+        "gettext",
+        "translate",
+        "require",
+        "import",
+        "path",
+        "file",
+        "url",
+        "header",
+        "select",
+        "var",
+        "ref",
+        "config",
+        "resolve",
+        "has",
+        "check",
+        "is",
+        "verify",
+        "error",
+        "regex",
+        "compile",
+    ];
+    words(name).iter().any(|word| is_any(word, &VERBS))
+}
+
 /// What the name of a field, variable or option says of its value.
 pub(crate) fn weigh(name: &str) -> Option<Weight> {
     const BEHIND: [&str; 15] = [
@@ -45,6 +86,9 @@ pub(crate) fn weigh(name: &str) -> Option<Weight> {
         "default",
         "base",
     ];
+    if is_foreign(name) {
+        return Some(Weight::Password);
+    }
     let words = words(name);
     let mut words = words.as_slice();
     while let [rest @ .., last] = words
@@ -53,7 +97,97 @@ pub(crate) fn weigh(name: &str) -> Option<Weight> {
         words = rest;
     }
     let (last, before) = words.split_last()?;
-    weigh_words(last.trim_end_matches(|c: char| c.is_ascii_digit()), before)
+    let weight = weigh_words(last.trim_end_matches(|c: char| c.is_ascii_digit()), before);
+    match before.split_last() {
+        Some((name, rest)) if weight.is_none() && !is_any(last, &ABOUT) && is_compound(name, rest) => {
+            Some(Weight::Perhaps)
+        }
+        _ => weight,
+    }
+}
+
+/// What a last word says that is about a secret and is none.
+const ABOUT: [&str; 56] = [
+    "id",
+    "ids",
+    "name",
+    "names",
+    "hash",
+    "digest",
+    "count",
+    "length",
+    "len",
+    "size",
+    "type",
+    "url",
+    "uri",
+    "file",
+    "path",
+    "dir",
+    "index",
+    "prefix",
+    "suffix",
+    "version",
+    "arn",
+    "ref",
+    "refs",
+    "checksum",
+    "fingerprint",
+    "sum",
+    "time",
+    "at",
+    "date",
+    "expiry",
+    "expires",
+    "endpoint",
+    "host",
+    "user",
+    "username",
+    "label",
+    "algorithm",
+    "provider",
+    "manager",
+    "handler",
+    "service",
+    "client",
+    "error",
+    "field",
+    "param",
+    "env",
+    "var",
+    "header",
+    "format",
+    "pattern",
+    "regex",
+    "policy",
+    "rotation",
+    "status",
+    "store",
+    "info",
+];
+
+/// Of a name like `apikey_service` or `db_pass_secure`, the part before the last word is already one.
+fn is_compound(last: &str, before: &[&str]) -> bool {
+    is_any(last, &["apikey", "password", "passwd", "accesskey", "secretkey"])
+        || is_any(last, &["pass", "key"])
+            && before.last().is_some_and(|word| is_any(word, &["api", "db", "access", "secret"]))
+}
+
+/// A password in other languages.
+fn is_foreign(name: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "passwort",
+        "kennwort",
+        "contrase\u{f1}a",
+        "contrasena",
+        "mot_de_passe",
+        "motdepasse",
+        "mot-de-passe",
+        "senha",
+        "wachtwoord",
+        "pass_wort",
+    ];
+    ends_with_any(name, &NAMES)
 }
 
 fn weigh_words(last: &str, before: &[&str]) -> Option<Weight> {

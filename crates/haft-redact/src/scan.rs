@@ -16,7 +16,7 @@ use crate::{
     known::Known,
     pem,
     terminal::{self, Programs},
-    token, web,
+    token, veiled, web,
 };
 
 /// The line in which something could be, inside its block. Matchers look at nothing else.
@@ -42,6 +42,8 @@ pub(crate) struct Scanned {
     pub(crate) spans: Vec<Span>,
     /// A private key that goes on behind the text, and where it begins.
     pub(crate) open: Option<(usize, pem::Key)>,
+    /// Where names of secrets stand that may be above a column of a table.
+    pub(crate) heads: Vec<usize>,
 }
 
 /// Who looks closer.
@@ -60,6 +62,12 @@ enum Look {
     Signature,
     Program(usize),
     Option,
+    /// How a token may begin in base64.
+    Base64,
+    /// A private number of a JSON web key.
+    WebKey,
+    /// User and password for a database of Oracle.
+    Thin,
     Sql,
     Passfile,
     Key,
@@ -69,7 +77,7 @@ enum Look {
 }
 
 /// Key words, in large or small letters.
-const WORDS: [(&str, Look); 16] = [
+const WORDS: [(&str, Look); 21] = [
     ("pass", Look::Name),
     ("pwd", Look::Name),
     ("psw", Look::Name),
@@ -79,17 +87,30 @@ const WORDS: [(&str, Look); 16] = [
     ("auth", Look::Name),
     ("cred", Look::Name),
     ("jwt", Look::Name),
+    ("contrase", Look::Name),
+    ("kennwort", Look::Name),
+    ("wachtwoord", Look::Name),
+    ("senha", Look::Name),
     ("authorization", Look::Authorization),
     ("bearer ", Look::Bearer),
     ("cookie", Look::Cookie),
     ("value", Look::Value),
+    ("default", Look::Value),
     ("masterauth", Look::Name),
     ("signature=", Look::Signature),
     ("identified by ", Look::Sql),
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 28] = [
+const FIXED: [(&str, Look); 36] = [
+    (":thin:", Look::Thin),
+    ("\"d\":", Look::WebKey),
+    ("\"p\":", Look::WebKey),
+    ("\"q\":", Look::WebKey),
+    ("\"k\":", Look::WebKey),
+    ("\"dp\":", Look::WebKey),
+    ("\"dq\":", Look::WebKey),
+    ("\"qi\":", Look::WebKey),
     ("://", Look::Address),
     (":\\/\\/", Look::Address),
     ("sig=", Look::Signature),
@@ -181,6 +202,9 @@ impl Machine {
         for (index, kind) in KINDS.iter().enumerate() {
             kind.begins.iter().for_each(|begin| add(begin.as_bytes(), false, Look::Token(index), *begin));
         }
+        veiled::in_base64().iter().for_each(|begin| add(begin, false, Look::Base64, ""));
+        let encoded = veiled::percent_encoded().iter();
+        encoded.for_each(|(index, begin)| add(begin.as_bytes(), false, Look::Token(*index), begin));
         WORDS.iter().for_each(|(word, look)| add(word.as_bytes(), true, *look, ""));
         FIXED.iter().for_each(|(fixed, look)| add(fixed.as_bytes(), false, *look, ""));
         for (row, option) in terminal::OPTIONS.iter().enumerate() {
@@ -212,11 +236,14 @@ impl Machine {
         self.grams.each(text, |start, number| {
             let pattern = &self.patterns[number as usize];
             if start >= scan.key_end && pattern.is_at(text, start) {
-                scan.look(pattern, start, known);
+                match pattern.look {
+                    Look::Base64 => scan.decode(start, self),
+                    _ => scan.look(pattern, start, known),
+                }
             }
         });
         dots_seven_apart(text, |dot| scan.look_between_dots(dot));
-        Scanned { spans: scan.spans, open: scan.open }
+        Scanned { spans: scan.spans, open: scan.open, heads: scan.heads }
     }
 }
 
@@ -230,12 +257,15 @@ struct Scan<'a> {
     /// Where the last private key ends.
     key_end: usize,
     open: Option<(usize, pem::Key)>,
+    heads: Vec<usize>,
     runs: Runs,
     programs: Programs,
     /// The next `@`, from where it was last looked for.
     at_sign: usize,
     /// Where the last header with cookies ends.
     cookies_end: usize,
+    /// Where the last run of base64 ends that was decoded.
+    decoded_end: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -247,10 +277,12 @@ impl<'a> Scan<'a> {
             keys,
             key_end: 0,
             open: None,
+            heads: Vec::new(),
             runs: Runs::default(),
             programs: Programs::default(),
             at_sign: 0,
             cookies_end: 0,
+            decoded_end: 0,
         };
         scan.begin_line(0);
         scan
@@ -279,6 +311,9 @@ impl<'a> Scan<'a> {
             Look::Token(kind) => self.take_token(kind, pattern.begin, start),
             Look::Known(index) => self.take(known[index].at(start)),
             Look::Name => {
+                if assigned::is_head(text, end) {
+                    self.heads.push(start);
+                }
                 let Some(value) = assigned::value_at(text, end) else { return };
                 let (line, covered) = (self.line_at(start), self.covered);
                 self.take(assigned::find(&line, start, value, covered));
@@ -288,9 +323,10 @@ impl<'a> Scan<'a> {
                 self.take(web::address(&line, end));
             }
             Look::Address => {}
-            Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=')) => {
+            Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=' | b' ')) => {
                 let line = self.line_at(start);
-                self.take(assigned::named_before(&line, start, end));
+                let named = assigned::named_before(&line, start, end);
+                self.take(named.or_else(|| web::input(&line, start, end)));
             }
             Look::Value => {}
             Look::Program(row) => self.programs.note(&text[self.key_end..], row, start - self.key_end, start),
@@ -311,8 +347,11 @@ impl<'a> Scan<'a> {
             Look::Authorization => web::authorization(line, end),
             Look::Bearer => web::bearer(line, start, end),
             Look::Signature => web::signature(line, end),
+            Look::Thin => web::thin(line, end),
+            Look::WebKey => web::key_number(line, end),
             Look::Encoded => web::encoded_address(line, end),
             Look::Option => terminal::option(line, start, end, &self.programs),
+            Look::Sql if !token::begins_a_word(line.text, start) => None,
             Look::Sql => terminal::sql(line, end),
             Look::Passfile => terminal::passfile(line, start, end),
             _ => None,
@@ -335,6 +374,15 @@ impl<'a> Scan<'a> {
         if let Some(found) = found.filter(is_new) {
             self.take(found.span(self.line.text));
         }
+    }
+
+    fn decode(&mut self, start: usize, machine: &Machine) {
+        if start < self.decoded_end {
+            return;
+        }
+        let (end, found) = veiled::decoded(self.line.text, start, machine);
+        self.decoded_end = end;
+        self.take(found);
     }
 
     fn take_cookies(&mut self, start: usize, end: usize) {

@@ -129,9 +129,12 @@ impl Pieces {
         let (lines, has_long) = (short_lines(fresh), fresh.len() >= LONG);
         if lines > 0 {
             let lines = self.at_once(&fresh[..lines]);
+            if lines == 0 {
+                return false;
+            }
             let block = &self.buffer[self.from..self.done + lines];
             worker.lines(block, behind, &mut self.carry, out, &mut self.found);
-            let kept = if self.carry.has_key() { 0 } else { naming_line(block) };
+            let kept = if self.carry.has_key() { 0 } else { naming_lines(block) };
             self.done += lines;
             self.from = self.done - kept;
         } else if has_long {
@@ -146,20 +149,55 @@ impl Pieces {
     /// How much of whole lines is judged at once. Those that may belong to a private key come one by one: it goes over lines, and
     /// what is made of each must not depend on how many others came with it.
     fn at_once(&self, lines: &[u8]) -> usize {
+        let first_line = |lines: &[u8]| memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1);
         let key = if self.carry.has_key() { Some(0) } else { pem::begins(lines) };
-        let Some(key) = key else { return lines.len() };
-        match memchr::memrchr(b'\n', &lines[..key]) {
-            Some(before) => before + 1,
-            None => memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1),
+        let count = match key.map(|key| memchr::memrchr(b'\n', &lines[..key])) {
+            None => lines.len(),
+            Some(Some(before)) => before + 1,
+            Some(None) => first_line(lines),
+        };
+        if self.carry.has_key() || !self.carry.body.is_open(&lines[..count]) {
+            return count;
         }
+        match last_line(&lines[..count]) {
+            // The next line says what it is: it is judged with that, or waits for it.
+            0 if count < lines.len() => self.with_next(lines, count),
+            start => start,
+        }
+    }
+
+    /// The first line, and as many behind it as it takes to judge all of them.
+    fn with_next(&self, lines: &[u8], mut count: usize) -> usize {
+        while count < lines.len() && self.carry.body.is_open(&lines[..count]) {
+            count += memchr::memchr(b'\n', &lines[count..]).map_or(lines.len() - count, |end| end + 1);
+        }
+        if self.carry.body.is_open(&lines[..count]) { last_line(&lines[..count]) } else { count }
     }
 }
 
-/// How long the last line is, if it names what the next one may hold.
-fn naming_line(lines: &[u8]) -> usize {
+/// Where the last of these lines begins.
+fn last_line(lines: &[u8]) -> usize {
     let line = lines.strip_suffix(b"\n").unwrap_or(lines);
-    let line = &line[memchr::memrchr(b'\n', line).map_or(0, |at| at + 1)..];
-    if assigned::names_next(line) { line.len() + 1 } else { 0 }
+    memchr::memrchr(b'\n', line).map_or(0, |at| at + 1)
+}
+
+/// How much at the end of these lines names what lines below may hold.
+fn naming_lines(lines: &[u8]) -> usize {
+    let (mut end, mut kept) = (lines.len(), 0);
+    let mut is_chain = true;
+    for number in 0..assigned::ABOVE {
+        if end == 0 {
+            break;
+        }
+        let start = last_line(&lines[..end]);
+        let line = lines[start..end].strip_suffix(b"\n").unwrap_or(&lines[start..end]);
+        is_chain &= assigned::is_continued(line);
+        if is_chain || assigned::names_next(line, number == 0) {
+            kept = lines.len() - start;
+        }
+        end = start;
+    }
+    kept
 }
 
 /// How much of a text are whole lines, up to the first that is long.

@@ -1,10 +1,10 @@
 //! Secrets that are typed: options of programs, lines of password files, SQL.
 
 use crate::{
-    assigned::{judged, quoted_or_bare},
+    assigned::{ABOVE, LONGEST_MARGIN, judged, quoted_or_bare},
     found::{PASSWORD, Span},
     scan::Line,
-    value,
+    value, words,
 };
 
 /// How a program takes a password.
@@ -105,8 +105,23 @@ pub(crate) fn option(line: &Line<'_>, start: usize, end: usize, programs: &Progr
         return after_pass(line, start, end);
     }
     let at = start + 1 + option.len();
-    let since = line.start.max(start.saturating_sub(FAR));
+    let since = logical_start(line).max(start.saturating_sub(FAR));
     programs.with(option, since).find_map(|takes| taken(text, at, takes))
+}
+
+/// Where a command begins that goes on over lines, each of which but the last ends with a backslash.
+fn logical_start(line: &Line<'_>) -> usize {
+    let mut start = line.start;
+    for _ in 0..ABOVE {
+        let Some(before) = line.text[..start].strip_suffix(b"\\\n") else { return start };
+        let near = &before[before.len().saturating_sub(LONGEST_MARGIN)..];
+        match memchr::memrchr(b'\n', near) {
+            Some(at) => start = before.len() - near.len() + at + 1,
+            None if near.len() == before.len() => start = 0,
+            None => return start,
+        }
+    }
+    start
 }
 
 /// `-passin pass:SECRET`
@@ -139,11 +154,24 @@ fn third_word(text: &[u8], at: usize) -> Option<usize> {
 
 fn behind(text: &[u8], at: usize, joint: u8) -> Option<Span> {
     let after = |word: &[u8]| memchr::memchr(joint, word).map(|place| place + 1);
-    let found = judged(text, at, quoted_or_bare, |word, _| {
-        after(word).is_some_and(|place| is_password(&word[place..]))
-    })?;
+    let is_secret = |word: &[u8], _: bool| {
+        !word.starts_with(b"<")
+            && after(word).is_some_and(|place| word.len() == place || is_password(&word[place..]))
+    };
+    let found = judged(text, at, quoted_or_bare, is_secret)?;
     let start = found.start + after(&text[found.start..found.end])?;
-    Some(Span { start, end: found.end, kind: PASSWORD, sure: false })
+    if start < found.end {
+        return Some(Span { start, end: found.end, kind: PASSWORD, sure: false });
+    }
+    // `user:'SECRET'`, or a token that is the user and has no password.
+    match text.get(start) {
+        Some(b'"' | b'\'') if !found.is_quoted => span(text, start, text.len()),
+        _ => {
+            let user = &text[found.start..start - 1];
+            let is_token = user.len() >= 10 && !words::is_made_of_words(user) && is_password(user);
+            is_token.then_some(Span { start: found.start, end: start - 1, kind: PASSWORD, sure: false })
+        }
+    }
 }
 
 fn span(text: &[u8], at: usize, end: usize) -> Option<Span> {

@@ -5,7 +5,7 @@ use crate::{
     found::Span,
     kinds::{self, KINDS},
     scan::Line,
-    value,
+    value, words,
 };
 
 /// Tokens of which something stands before what is looked for: which bytes, how many at least and at most.
@@ -34,6 +34,10 @@ impl Token {
         let Token { kind, start, body, end } = *self;
         let is_made_up = is_name(&text[start..end.min(start + ENOUGH)])
             || value::is_filler(&text[body..end.min(body + ENOUGH)])
+            || needs_digits(KINDS[kind].name)
+                && text[body..end].iter().filter(|byte| byte.is_ascii_digit()).count() < 2
+            || is_file_name(&text[start..end], text.get(end))
+            || end - body >= 12 && words::is_words(&text[body..end.min(body + ENOUGH)])
             || value::is_example(&text[body..end]);
         (!is_made_up).then_some(Span { start, end, kind: KINDS[kind].name, sure: true })
     }
@@ -95,6 +99,16 @@ fn ends_with_colour(before: &[u8]) -> bool {
         .take_while(|byte| matches!(byte, b'0'..=b'9' | b';'));
     let rest = &before[..before.len() - 1 - code.count()];
     matches!(rest, [.., 0x1b, b'['] | [.., b'b' | b'B' | b'3' | b'e' | b'E', b'['])
+}
+
+/// `icon.ico-7a38….png`: a hash in the name of a file.
+fn is_file_name(token: &[u8], next: Option<&u8>) -> bool {
+    token.starts_with(b"ico-") && next == Some(&b'.') && token[4..].iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Kinds that begin as ordinary words do, and always have several digits.
+fn needs_digits(name: &str) -> bool {
+    matches!(name, "slack token" | "vault token" | "resend key")
 }
 
 /// Whether it is a name in words, not a token: small letters and what joins them.

@@ -2,10 +2,10 @@
 
 use crate::{
     assigned::{judged, quoted_or_bare},
-    found::{AUTHORIZATION, COOKIE, PASSWORD, SECRET, SIGNATURE, Span},
+    found::{AUTHORIZATION, COOKIE, PASSWORD, PRIVATE_KEY, SECRET, SIGNATURE, Span},
     names,
     scan::Line,
-    token, value,
+    token, value, words,
 };
 
 /// A user and a password are at most this long.
@@ -69,13 +69,14 @@ fn with_odd_password(rest: &[u8]) -> Option<&[u8]> {
     let digits = rest.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let has_port =
         digits > 0 && matches!(rest.get(colon + 1 + digits), Some(b'/' | b'?' | b'#' | b'@') | None);
-    if colon == 0 || rest[colon] != b':' || has_port {
+    if rest.get(colon) != Some(&b':') || has_port {
         return None;
     }
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'`');
     let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     let user = &word[..memchr::memrchr(b'@', word)?];
-    value::is_random(user.get(colon + 1..)?).then_some(user)
+    let secret = user.get(colon + 1..)?;
+    (value::is_random(secret) || secret.len() >= 8 && !words::is_made_of_words(secret)).then_some(user)
 }
 
 /// `:pw@`, `:PASS@`: what documentation writes.
@@ -116,8 +117,9 @@ fn credentials(text: &[u8], scheme: &[u8], start: usize) -> Option<Span> {
         rest.iter().position(is_end).unwrap_or(rest.len())
     };
     let secret = &text[start..start + length(ENOUGH)];
-    let is_word = secret.iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
-    let is_secret = secret.len() >= 6 && !(is_word && secret.len() < 20) && !is_stand_in(secret);
+    // `realm="x"`, `Credential=…`: fields have names.
+    let named = |word: &[u8]| word.ends_with(b"=") && words::is_words(&word[..word.len() - 1]);
+    let is_secret = secret.len() >= 6 && !words::is_words(secret) && !named(secret) && !is_stand_in(secret);
     is_secret.then(|| Span { start, end: start + length(usize::MAX), kind: AUTHORIZATION, sure: false })
 }
 
@@ -129,6 +131,7 @@ fn bare_credentials(text: &[u8], start: usize) -> Option<Span> {
 
 fn is_stand_in(secret: &[u8]) -> bool {
     value::is_placeholder(secret)
+        || value::is_numbered_example(secret)
         || value::is_reference(secret)
         || secret.contains(&b'{')
         || secret.contains(&b'(')
@@ -201,6 +204,56 @@ pub(crate) fn signature(line: &Line<'_>, end: usize) -> Option<Span> {
     let seen = &line.text[end..end + length(ENOUGH)];
     let is_secret = seen.len() >= 27 && value::is_random(seen) && !value::is_placeholder(seen);
     is_secret.then(|| Span { start: end, end: end + length(usize::MAX), kind: SIGNATURE, sure: false })
+}
+
+/// The value of `<input type="password" value="…">`, in whatever order its attributes stand.
+pub(crate) fn input(line: &Line<'_>, start: usize, end: usize) -> Option<Span> {
+    let text = &line.text[..line.end];
+    let before = &text[line.start.max(start.saturating_sub(ENOUGH * 2))..start];
+    let tag = memchr::memrchr(b'<', before).map(|at| &before[at..])?;
+    if text.get(end) != Some(&b'=') || !tag.get(..6)?.eq_ignore_ascii_case(b"<input") || tag.contains(&b'>') {
+        return None;
+    }
+    let is_value =
+        |word: &[u8], _| word.len() >= 3 && !value::is_placeholder(word) && !value::is_reference(word);
+    let found = judged(text, end + 1, quoted_or_bare, is_value)?;
+    let behind = &text[found.end..text.len().min(found.end + ENOUGH)];
+    let behind = &behind[..memchr::memchr(b'>', behind).unwrap_or(behind.len())];
+    let says = |attributes: &[u8]| {
+        let lower = attributes.to_ascii_lowercase();
+        [&b"type=\"password"[..], b"type='password", b"type=password"]
+            .iter()
+            .any(|form| memchr::memmem::find(&lower, form).is_some())
+    };
+    (says(tag) || says(behind)).then_some(Span {
+        start: found.start,
+        end: found.end,
+        kind: PASSWORD,
+        sure: false,
+    })
+}
+
+/// `jdbc:oracle:thin:user/PASSWORD@host`
+pub(crate) fn thin(line: &Line<'_>, end: usize) -> Option<Span> {
+    let rest = &line.text[end..line.end.min(end + LONGEST_USER)];
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<');
+    let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+    let (slash, at) = (memchr::memchr(b'/', word)?, memchr::memrchr(b'@', word)?);
+    let secret = word.get(slash + 1..at)?;
+    let is_secret = secret.len() >= 3 && !value::is_placeholder(secret) && !value::is_reference(secret);
+    is_secret.then_some(Span { start: end + slash + 1, end: end + at, kind: PASSWORD, sure: false })
+}
+
+/// What a JSON web key has behind `"d":` and the like: a long number in base64.
+pub(crate) fn key_number(line: &Line<'_>, end: usize) -> Option<Span> {
+    let text = &line.text[..line.end];
+    let blanks = text[end..].iter().take(8).take_while(|byte| **byte == b' ').count();
+    let [b'"', rest @ ..] = text.get(end + blanks..)? else { return None };
+    let start = end + blanks + 1;
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let length = rest.iter().take_while(is_part).count();
+    let is_number = length >= 40 && rest.get(length) == Some(&b'"') && value::is_random(&rest[..length]);
+    is_number.then_some(Span { start, end: start + length, kind: PRIVATE_KEY, sure: true })
 }
 
 /// Behind the sign that follows a header's name, quoted or not.

@@ -8,6 +8,7 @@ mod paths; //    may this file be touched, and is it the one that is touched?
 mod shell; //    may this command line run? (shell.jsonl, redteam.jsonl)
 mod urls; //     may this be fetched?
 mod secrets; //  is it taken out?
+mod source; //   does ordinary source stay as it is?
 mod sandbox; //  does it hold?
 mod peers; //    what do others say to the same command lines?
 mod nl2bash; //  how much of a public collection of command lines is asked?
@@ -45,6 +46,9 @@ const CORPORA: [(&str, Judge); 6] = [
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     if words.contains(&"--nl2bash") {
         return nl2bash::run(words);
+    }
+    if let ["--source", directories @ ..] = words {
+        return source::run(directories);
     }
     let options = Options::parse(words)?;
     if !options.directory.is_dir() {

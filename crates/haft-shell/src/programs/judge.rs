@@ -138,6 +138,16 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// `zcat a` looks for `a.gz` and others where there is no `a`.
+    fn zipped(&mut self, arg: &Arg) {
+        const ENDINGS: [&str; 5] = [".gz", ".z", "-gz", "-z", ".Z"];
+        self.read(arg);
+        let Arg::Known(name) = arg else { return };
+        if name != "-" && !ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            ENDINGS.iter().for_each(|ending| self.read(&Arg::Known(format!("{name}{ending}"))));
+        }
+    }
+
     fn lists(&mut self) {
         let name = self.case.name;
         self.facts.doubt(format!("`{name}` opens the files that a list names, wherever they are"));
@@ -259,6 +269,7 @@ impl<'a> Judge<'a> {
                 self.facts.doubt(format!("where `{}` reads this from is not known", self.case.name));
             }
             Kind::Store => self.read(arg),
+            Kind::Zipped => self.zipped(arg),
             Kind::Names | Kind::Page => {
                 self.raise(Class::Write);
                 self.read(arg);

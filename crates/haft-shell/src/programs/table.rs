@@ -103,6 +103,7 @@ pub(super) enum Kind {
     Names,
     Page,
     Store,
+    Zipped,
 }
 
 /// An option that is known.
@@ -365,6 +366,7 @@ fn kind(word: &str) -> Option<Kind> {
         "names" => Kind::Names,
         "page" => Kind::Page,
         "store" => Kind::Store,
+        "zipped" => Kind::Zipped,
         _ => return None,
     })
 }

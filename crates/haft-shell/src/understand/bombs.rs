@@ -63,6 +63,7 @@ impl Search {
                     let within = self.within.last().cloned().unwrap_or_default();
                     self.calls.entry(within).or_default().push((name, manner));
                 }
+                self.endless |= is_code_that_forks(words);
                 words.iter().for_each(|word| self.parts(&word.parts));
             }
             CommandKind::Group(script) | CommandKind::Subshell(script) | CommandKind::Odd(_, script) => {
@@ -136,6 +137,20 @@ impl Search {
         }
         false
     }
+}
+
+/// `perl -e 'fork while fork'`: code of an interpreter that forks in a loop.
+fn is_code_that_forks(words: &[Word]) -> bool {
+    const INTERPRETERS: [&str; 6] = ["perl", "python", "ruby", "php", "lua", "node"];
+    const LOOPS: [&str; 5] = ["while", "loop", "for", "until", "redo"];
+    let mut texts = words.iter().filter_map(name);
+    let is_interpreter =
+        texts.next().is_some_and(|program| INTERPRETERS.iter().any(|name| program.starts_with(name)));
+    is_interpreter
+        && texts.any(|text| {
+            let mut names = text.split(|letter: char| !letter.is_alphanumeric());
+            names.clone().any(|name| name == "fork") && names.any(|name| LOOPS.contains(&name))
+        })
 }
 
 /// The name of what runs, if it stands there.
@@ -218,6 +233,9 @@ mod tests {
             "while :; do (sleep 100) & done",
             "until false; do yes & done",
             "for ((;;)); do yes > /dev/null & done",
+            "perl -e 'fork while fork'",
+            "python3 -c 'import os\nwhile True: os.fork()'",
+            "ruby -e 'loop { fork }'",
         ] {
             assert!(is_in(&syntax::parse(line).script), "{line}");
         }
@@ -237,6 +255,8 @@ mod tests {
             "for f in *; do gzip \"$f\" & done; wait",
             "for ((i=0;i<9;i++)); do job & done",
             "a(){ b; }; b(){ echo; }; a | a &",
+            "perl -e 'print while <>'",
+            "python3 fork.py for x",
             "while read -r x; do job \"$x\" & done",
         ] {
             assert!(!is_in(&syntax::parse(line).script), "{line}");

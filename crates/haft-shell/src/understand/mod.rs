@@ -3,18 +3,18 @@
 //! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
 //! else, come the effects. What a variable holds or which names fit a pattern is known only when it runs, and is said to be
-//! unknown. What is not followed is a doubt, never nothing. The disk is asked three things, if the workspace is known:
-//! whether `PATH` leads to a program of the workspace, whether git finds another repository than the workspace's own
-//! (`lookup`), and whether a file beside a launcher decides what it runs (`surroundings`).
+//! unknown. What is not followed is a doubt, never nothing. The disk is asked three things (`lookup`, `surroundings`), if the
+//! workspace is known: whether `PATH` leads to a program of the workspace, whether git finds another repository than the
+//! workspace's own, and whether a directory decides what a program is.
 
 mod values; //   what variables hold
 mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
-mod links; //    which programs follow links
 mod surroundings; // whether a directory decides what a program is
 mod streams; //  what one program of a pipeline hands to the next
 mod bombs; //    what starts more and more of itself
+mod links; //    who follows links
 mod walk; //     tree → acts
 mod mentions; // what words may name where nobody follows them
 mod effects; //  acts → effects
@@ -84,8 +84,7 @@ pub enum Act {
     Doubt(Cow<'static, str>),
 }
 
-/// Reads a command line. Takes time in proportion to its length, whatever is in it. If the base names a workspace, the disk
-/// is asked what names mean there.
+/// Reads a command line. Takes time in proportion to its length, whatever is in it.
 pub fn understand(text: &str, base: &PathBase) -> Understood {
     let parsed = syntax::parse(text);
     let (mut acts, set) = Walk::new(base, Values::default()).text(text, &parsed);

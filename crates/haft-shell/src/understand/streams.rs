@@ -90,6 +90,8 @@ pub(super) fn options_of_xargs(argv: &[Arg]) -> Option<Vec<&str>> {
             "-n" | "-L" | "-P" | "-I" | "-s" | "--max-args" | "--max-procs" | "--max-lines" => {
                 words.next()?;
             }
+            // Lines are what the names stand in without a zero byte.
+            "-d" if matches!(words.next()?, Arg::Known(at) if at == "\\n" || at == "\n") => {}
             "-0" | "--null" | "-r" | "-t" | "-i" | "-x" | "-0r" | "-r0" | "--no-run-if-empty"
             | "--verbose" | "-1" => {
                 options.push(word.as_str());

@@ -11,15 +11,6 @@ use std::{
 
 use crate::programs::Unless;
 
-/// Whether anybody may look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Surroundings {
-    /// Nothing is known of any directory.
-    Unknown,
-    /// They are looked at when they matter.
-    OnDisk,
-}
-
 /// What was seen.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Sight {
@@ -31,14 +22,11 @@ pub(super) enum Sight {
     Unsure,
 }
 
-impl Surroundings {
-    /// Looks from a directory. What lies in the home itself is the person's own choice.
-    pub(super) fn look(self, unless: Unless, directory: &Path, home: Option<&Path>) -> Sight {
-        match (self, unless) {
-            (Surroundings::Unknown, _) => Sight::Unsure,
-            (Surroundings::OnDisk, Unless::Above(names)) => above(names, directory, home),
-            (Surroundings::OnDisk, Unless::Beside(names)) => beside(names, directory),
-        }
+/// Looks from a directory. What lies in the home itself is the person's own choice.
+pub(super) fn look(unless: Unless, directory: &Path, home: Option<&Path>) -> Sight {
+    match unless {
+        Unless::Above(names) => above(names, directory, home),
+        Unless::Beside(names) => beside(names, directory),
     }
 }
 
@@ -94,17 +82,17 @@ mod tests {
         (dir, root)
     }
 
-    fn look(root: &Path, directory: &str) -> Sight {
-        Surroundings::OnDisk.look(NAMES, &root.join(directory), Some(&root.join("home")))
+    fn look_in(root: &Path, directory: &str) -> Sight {
+        look(NAMES, &root.join(directory), Some(&root.join("home")))
     }
 
     #[test]
     fn a_file_in_any_directory_above_is_seen() {
         let (_dir, root) = tree();
-        assert_eq!(look(&root, "home/project/sub"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project/sub"), Sight::Clear);
         for place in ["home/project/sub/tool.toml", "home/project/tool.toml", "tool.toml"] {
             fs::write(root.join(place), "").unwrap();
-            assert_eq!(look(&root, "home/project/sub"), Sight::Found(root.join(place)));
+            assert_eq!(look_in(&root, "home/project/sub"), Sight::Found(root.join(place)));
             fs::remove_file(root.join(place)).unwrap();
         }
     }
@@ -113,12 +101,12 @@ mod tests {
     fn a_link_and_a_name_below_a_directory_are_seen() {
         let (_dir, root) = tree();
         symlink("/nowhere", root.join("home/project/tool.toml")).unwrap();
-        assert!(matches!(look(&root, "home/project"), Sight::Found(_)));
+        assert!(matches!(look_in(&root, "home/project"), Sight::Found(_)));
         fs::remove_file(root.join("home/project/tool.toml")).unwrap();
         fs::create_dir(root.join("home/project/.tool")).unwrap();
-        assert_eq!(look(&root, "home/project"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project"), Sight::Clear);
         fs::write(root.join("home/project/.tool/config"), "").unwrap();
-        assert!(matches!(look(&root, "home/project"), Sight::Found(_)));
+        assert!(matches!(look_in(&root, "home/project"), Sight::Found(_)));
     }
 
     #[test]
@@ -126,30 +114,32 @@ mod tests {
         let (_dir, root) = tree();
         fs::create_dir_all(root.join("elsewhere/deep")).unwrap();
         symlink(root.join("elsewhere/deep"), root.join("home/project/link")).unwrap();
-        assert_eq!(look(&root, "home/project/link"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project/link"), Sight::Clear);
         fs::write(root.join("elsewhere/tool.toml"), "").unwrap();
-        assert_eq!(look(&root, "home/project/link"), Sight::Found(root.join("elsewhere/tool.toml")));
+        assert_eq!(look_in(&root, "home/project/link"), Sight::Found(root.join("elsewhere/tool.toml")));
     }
 
     #[test]
     fn the_person_s_own_file_in_the_home_is_no_surprise() {
         let (_dir, root) = tree();
         fs::write(root.join("home/tool.toml"), "").unwrap();
-        assert_eq!(look(&root, "home/project"), Sight::Clear);
-        assert!(matches!(look(&root, "home"), Sight::Found(_)), "the home as a workspace is like any other");
+        assert_eq!(look_in(&root, "home/project"), Sight::Clear);
+        assert!(
+            matches!(look_in(&root, "home"), Sight::Found(_)),
+            "the home as a workspace is like any other"
+        );
     }
 
     #[test]
     fn what_cannot_be_looked_at_is_unsure() {
         let (_dir, root) = tree();
-        assert_eq!(look(&root, "not/there"), Sight::Unsure);
-        assert_eq!(Surroundings::Unknown.look(NAMES, &root, None), Sight::Unsure);
+        assert_eq!(look_in(&root, "not/there"), Sight::Unsure);
     }
 
     #[test]
     fn a_module_of_any_kind_is_seen() {
         let (_dir, root) = tree();
-        let look = || Surroundings::OnDisk.look(Unless::Beside(&["json"]), &root, None);
+        let look = || look(Unless::Beside(&["json"]), &root, None);
         assert_eq!(look(), Sight::Clear);
         for name in ["json.py", "json.cpython-312-x86_64-linux-gnu.so", "json"] {
             fs::write(root.join(name), "").unwrap();

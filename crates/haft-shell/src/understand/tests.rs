@@ -642,6 +642,90 @@ fn an_empty_alternative_is_no_word_unless_it_was_quoted() {
     check("echo {,''}", "runs echo ");
 }
 
+#[test]
+fn modes_and_owners_of_a_whole_home_or_workspace_are_lost() {
+    for line in [
+        "chmod -R 777 .",
+        "chmod u+x -R ./",
+        "chmod --recursive 777 *",
+        "chown -R bob /w",
+        "chown -Rh bob ~",
+        "chgrp -R staff /home",
+        "setfacl -R -m u:bob:rwx $HOME",
+        "chattr -R +i /",
+        "chmod -R 0 \"$x\"",
+        "cd src && chmod -R 777 ..",
+        "chown -R bob /etc",
+    ] {
+        assert_eq!(effects(line).class(), Class::Destructive, "{line}");
+    }
+    for line in
+        ["chmod 755 .", "chmod -R 755 src", "chown -R bob /srv/data", "chmod +x a", "chmod -R 755 ./src/*"]
+    {
+        assert_eq!(effects(line).class(), Class::Write, "{line}");
+    }
+}
+
+#[test]
+fn what_may_stop_the_machine_is_told() {
+    let stops = |line: &str| effects(line).state().iter().any(|state| state.key == MACHINE);
+    for line in [
+        "reboot",
+        "sudo shutdown -h now",
+        "init 6",
+        "systemctl -f poweroff",
+        "kill -9 -1",
+        ":(){ :|:& };:",
+        "sh -c halt",
+    ] {
+        assert!(stops(line), "{line}");
+    }
+    for line in [
+        "shutdown --help",
+        "shutdown -c",
+        "init q",
+        "systemctl status",
+        "kill -1 77",
+        "kill -9 77",
+        "kill -l 1",
+    ] {
+        assert!(!stops(line), "{line}");
+    }
+}
+
+#[test]
+fn a_launcher_is_what_its_directory_makes_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let cwd = directory.path().canonicalize().unwrap();
+    let base = PathBase { cwd: cwd.clone(), home: None, workspace: Some(cwd.clone()) };
+    let free = |line: &str| {
+        let effects = understand(line, &base).effects();
+        effects.is_read_only() && effects.paths().iter().all(|effect| effect.path.starts_with(&cwd))
+    };
+    for (line, name) in [
+        ("cargo --version", "rust-toolchain.toml"),
+        ("rustc -V", "rust-toolchain"),
+        ("mvn --version", ".mvn"),
+        ("dotnet --version", "global.json"),
+        ("composer --version", "composer.json"),
+        ("gradle --version", "gradle.properties"),
+        ("node --version", ".tool-versions"),
+        ("python3 -V", ".python-version"),
+        ("ruby -v", "mise.toml"),
+        ("python3 -m json.tool a.json", "json"),
+        ("python3 -m json.tool a.json", "argparse.py"),
+    ] {
+        assert!(free(line), "{line}");
+        std::fs::write(cwd.join(name), "").unwrap();
+        assert!(!free(line), "{line} beside {name}");
+        assert!(!free(&format!("timeout 5 {line}")), "{line} beside {name}, in a wrapper");
+        std::fs::remove_file(cwd.join(name)).unwrap();
+        assert!(!free(&format!("cd $x && {line}")), "{line} somewhere");
+        let elsewhere = effects(line).paths().iter().any(|effect| !effect.path.starts_with("/w/app"));
+        assert!(elsewhere || line.starts_with("python3 -m"), "{line} where nobody looked");
+    }
+}
+
 const OTHER_REPOSITORY: &str = "git in another directory, where another repository may say what it runs";
 
 /// A workspace with a repository, `sub` in it, `nested` with a repository of its own, and `bare` that is one.
@@ -737,57 +821,6 @@ fn places_that_a_program_knows_are_declared() {
 }
 
 #[test]
-fn modes_and_owners_of_a_whole_home_or_workspace_are_lost() {
-    for line in [
-        "chmod -R 777 .",
-        "chmod u+x -R ./",
-        "chmod --recursive 777 *",
-        "chown -R bob /w",
-        "chown -Rh bob ~",
-        "chgrp -R staff /home",
-        "setfacl -R -m u:bob:rwx $HOME",
-        "chattr -R +i /",
-        "chmod -R 0 \"$x\"",
-        "cd src && chmod -R 777 ..",
-        "chown -R bob /etc",
-    ] {
-        assert_eq!(effects(line).class(), Class::Destructive, "{line}");
-    }
-    for line in
-        ["chmod 755 .", "chmod -R 755 src", "chown -R bob /srv/data", "chmod +x a", "chmod -R 755 ./src/*"]
-    {
-        assert_eq!(effects(line).class(), Class::Write, "{line}");
-    }
-}
-
-#[test]
-fn what_may_stop_the_machine_is_told() {
-    let stops = |line: &str| effects(line).state().iter().any(|state| state.key == MACHINE);
-    for line in [
-        "reboot",
-        "sudo shutdown -h now",
-        "init 6",
-        "systemctl -f poweroff",
-        "kill -9 -1",
-        ":(){ :|:& };:",
-        "sh -c halt",
-    ] {
-        assert!(stops(line), "{line}");
-    }
-    for line in [
-        "shutdown --help",
-        "shutdown -c",
-        "init q",
-        "systemctl status",
-        "kill -1 77",
-        "kill -9 77",
-        "kill -l 1",
-    ] {
-        assert!(!stops(line), "{line}");
-    }
-}
-
-#[test]
 fn a_page_of_the_manual_is_asked_for_by_two_names() {
     for line in ["git log --help", "git log --hel", "git log -3 --help", "git lg --help"] {
         let effects = effects(line);
@@ -797,37 +830,4 @@ fn a_page_of_the_manual_is_asked_for_by_two_names() {
     }
     check("git log -h", "runs git log -h");
     check("git log -- --help", "reads /w/app/--help, runs git log -- --help");
-}
-
-#[test]
-fn a_launcher_is_what_its_directory_makes_of_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let cwd = directory.path().canonicalize().unwrap();
-    let base = PathBase { cwd: cwd.clone(), home: None, workspace: Some(cwd.clone()) };
-    let free = |line: &str| {
-        let effects = understand(line, &base).effects();
-        effects.is_read_only() && effects.paths().iter().all(|effect| effect.path.starts_with(&cwd))
-    };
-    for (line, name) in [
-        ("cargo --version", "rust-toolchain.toml"),
-        ("rustc -V", "rust-toolchain"),
-        ("mvn --version", ".mvn"),
-        ("dotnet --version", "global.json"),
-        ("composer --version", "composer.json"),
-        ("gradle --version", "gradle.properties"),
-        ("node --version", ".tool-versions"),
-        ("python3 -V", ".python-version"),
-        ("ruby -v", "mise.toml"),
-        ("python3 -m json.tool a.json", "json"),
-        ("python3 -m json.tool a.json", "argparse.py"),
-    ] {
-        assert!(free(line), "{line}");
-        std::fs::write(cwd.join(name), "").unwrap();
-        assert!(!free(line), "{line} beside {name}");
-        assert!(!free(&format!("timeout 5 {line}")), "{line} beside {name}, in a wrapper");
-        std::fs::remove_file(cwd.join(name)).unwrap();
-        assert!(!free(&format!("cd $x && {line}")), "{line} somewhere");
-        let elsewhere = effects(line).paths().iter().any(|effect| !effect.path.starts_with("/w/app"));
-        assert!(elsewhere || line.starts_with("python3 -m"), "{line} where nobody looked");
-    }
 }

@@ -14,7 +14,7 @@ use super::{
     numbers::{self, Calculation},
     places::Places,
     streams::{self, Names},
-    surroundings::{Sight, Surroundings},
+    surroundings::{self, Sight},
     values::{Set, Values},
     words::{Meanings, PIPE},
 };
@@ -39,7 +39,6 @@ pub(super) struct Walk<'a> {
     other_repositories: HashMap<PathBuf, bool>,
     /// Whether something so far may have made a repository. Git keeps to its own.
     changes_files: bool,
-    around: Surroundings,
     /// Where the line begins.
     start: Places,
     /// Where the shell is now.
@@ -95,7 +94,6 @@ impl<'a> Walk<'a> {
             found_inside: HashMap::new(),
             other_repositories: HashMap::new(),
             changes_files: false,
-            around: if base.workspace.is_some() { Surroundings::OnDisk } else { Surroundings::Unknown },
             here: start.clone(),
             start,
             acts: Vec::new(),
@@ -590,14 +588,14 @@ impl<'a> Walk<'a> {
             "let" if self.all_calculated(&argv[1..]) => Facts::of(Class::ReadOnly),
             _ => programs::look_at(&argv),
         };
-        if self.is_of_the_workspace(&program, finder) {
-            facts.distrust();
-        }
         if let Input::Text(text) = &input {
             facts.class = facts.class.max(programs::class_of_input(&program, text).unwrap_or(facts.class));
         }
         if let Some(unless) = facts.unless {
             self.look_around(&program, unless, &mut facts);
+        }
+        if self.is_of_the_workspace(&program, finder) {
+            facts.distrust();
         }
         if is_git(&program) && self.is_elsewhere(facts.directory.as_ref()) {
             self.doubt("git in another directory, where another repository may say what it runs");
@@ -618,6 +616,34 @@ impl<'a> Walk<'a> {
             "cd" => self.go(at),
             "pushd" | "popd" => self.lost(),
             _ => self.stay(),
+        }
+    }
+
+    /// What is said of a program may hold only where its directory does not say otherwise.
+    fn look_around(&mut self, program: &str, unless: Unless, facts: &mut Facts) {
+        let Some(directory) = self.here.only() else {
+            return self.doubt(format!("{program} in a directory that is known only when it runs"));
+        };
+        let sight = match self.lookup {
+            Some(_) => surroundings::look(unless, directory, self.base.home.as_deref()),
+            None => Sight::Unsure,
+        };
+        match sight {
+            Sight::Clear => {}
+            Sight::Found(file) => {
+                self.doubt(format!("{program}, which {} may replace or change", file.display()));
+            }
+            // The places where it looks are read, whatever is there.
+            Sight::Unsure => {
+                let (Unless::Above(names) | Unless::Beside(names)) = unless;
+                let first = names.first().copied().unwrap_or(".");
+                let above = directory
+                    .ancestors()
+                    .skip(1)
+                    .filter_map(|place| place.join(first).to_str().map(str::to_owned));
+                let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
+                facts.touches.extend(above.map(touch));
+            }
         }
     }
 
@@ -680,29 +706,6 @@ impl<'a> Walk<'a> {
                 };
                 // What the line itself changes before, it may change there.
                 directories.iter().any(&mut is_other) || (self.changes_files && places != self.start)
-            }
-        }
-    }
-
-    /// What is said of a program may hold only where its directory does not say otherwise.
-    fn look_around(&mut self, program: &str, unless: Unless, facts: &mut Facts) {
-        let Some(directory) = self.here.only() else {
-            return self.doubt(format!("{program} in a directory that is known only when it runs"));
-        };
-        match self.around.look(unless, directory, self.base.home.as_deref()) {
-            Sight::Clear => {}
-            Sight::Found(file) => {
-                self.doubt(format!("{program}, which {} may replace or change", file.display()));
-            }
-            Sight::Unsure => {
-                let (Unless::Above(names) | Unless::Beside(names)) = unless;
-                let first = names.first().copied().unwrap_or(".");
-                let above = directory
-                    .ancestors()
-                    .skip(1)
-                    .filter_map(|place| place.join(first).to_str().map(str::to_owned));
-                let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
-                facts.touches.extend(above.map(touch));
             }
         }
     }

@@ -154,7 +154,8 @@ pub(super) fn kill(case: &Case<'_>) -> Facts {
     };
     let mut facts = Facts::of(if asks { Class::ReadOnly } else { Class::Destructive });
     // The first process is the machine's own, and -1 after the signal is every one.
-    let all = |(at, arg): (usize, &Arg)| matches!(arg, Arg::Known(id) if id == "1" || (id == "-1" && at > 0));
+    let is_signal = |at: usize| matches!(at.checked_sub(1).and_then(|before| case.args.get(before)), Some(Arg::Known(option)) if matches!(option.as_str(), "-s" | "-n"));
+    let all = |(at, arg): (usize, &Arg)| matches!(arg, Arg::Known(id) if (id == "1" && !is_signal(at)) || (id == "-1" && at > 0));
     facts.halts = !asks && case.args.iter().enumerate().any(all);
     facts
 }

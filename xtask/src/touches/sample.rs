@@ -74,7 +74,7 @@ impl Sample {
     }
 
     pub(super) fn base(&self) -> PathBase {
-        PathBase { cwd: self.workspace(), home: Some(self.home()) }
+        PathBase { cwd: self.workspace(), home: Some(self.home()), workspace: Some(self.workspace()) }
     }
 
     /// Every file of the workspace with its content; git's own book-keeping of when it last looked is none.

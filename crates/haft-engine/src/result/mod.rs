@@ -16,6 +16,6 @@ pub use budget::{Budget, size};
 pub(crate) use compose::{from_fault, from_reply, refused};
 pub use preview::{Preview, preview};
 pub(crate) use private::{PrivateResults, PrivateRoot};
-pub(crate) use redact::{RedactedWriter, redact};
+pub(crate) use redact::{FileSecrets, RedactedWriter, redact};
 pub use store::{FileStore, ResultStore};
 pub use tool_result::{FaultFacts, Meta, ToolResult, Truncation};

@@ -21,10 +21,12 @@ pub(super) struct Case<'a> {
 
 /// The facts about it.
 pub(super) fn judge(case: &Case<'_>) -> Facts {
-    match case.entry.special {
+    let mut facts = match case.entry.special {
         Some(special) => special.judge(case),
         None => plain(case),
-    }
+    };
+    facts.told_apart = case.entry.class == Class::ReadOnly || case.entry.habits.told;
+    facts
 }
 
 /// What the options in front of a subcommand add to the facts about that.
@@ -61,6 +63,8 @@ struct Judge<'a> {
     raised: Class,
     /// An option says that nothing is changed after all.
     calm: bool,
+    /// An option says that what is there stays, so that it can be read together with what is new.
+    adds: bool,
     sends: bool,
     emits: bool,
     contacted: Vec<Arg>,
@@ -73,6 +77,7 @@ impl<'a> Judge<'a> {
             facts: Facts::of(case.entry.class),
             raised: Class::ReadOnly,
             calm: false,
+            adds: false,
             sends: false,
             emits: case.entry.habits.emits,
             contacted: Vec::new(),
@@ -81,6 +86,7 @@ impl<'a> Judge<'a> {
 
     fn options(&mut self, walk: &Walk<'_>) {
         self.calm = walk.means(Meaning::Read);
+        self.adds = walk.means(Meaning::Adds);
         for used in &walk.used {
             for meaning in &used.option.means {
                 self.meaning(*meaning, &used.option.name);
@@ -116,7 +122,9 @@ impl<'a> Judge<'a> {
     }
 
     fn operands(&mut self, walk: &Walk<'_>) {
-        if misplaced(self.case.entry, walk) {
+        if let Some(pattern) = pattern_before_files(self.case.entry, walk) {
+            self.read(pattern);
+        } else if misplaced(self.case.entry, walk) {
             let name = self.case.name;
             self.facts.doubt(format!("which operand of `{name}` is which is not known"));
         }
@@ -164,11 +172,24 @@ impl<'a> Judge<'a> {
             Kind::Text => self.text(arg),
             Kind::Name if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
             Kind::Name | Kind::Read => self.read(arg),
-            Kind::Write => self.touch(arg, Access::Write, false),
+            Kind::Write => {
+                if self.adds {
+                    self.touch(arg, Access::Read, false);
+                }
+                self.touch(arg, Access::Write, false);
+            }
+            Kind::Edit => {
+                self.touch(arg, Access::Read, false);
+                if !self.calm {
+                    self.touch(arg, Access::Write, false);
+                }
+            }
             Kind::Out if is(arg, "-") => {}
             Kind::Aside | Kind::Out => self.aside(arg),
             Kind::Rev => self.revision(arg),
             Kind::Url => self.contacted.push(host::of_url(arg)),
+            // `nc host 80`: behind a host stands a port.
+            Kind::Host if !self.contacted.is_empty() && is_port(arg) => {}
             Kind::Host => self.contacted.push(host::of_name(arg)),
             Kind::Away => self.away(arg, last),
             Kind::Run => self.run(&[arg]),
@@ -327,6 +348,19 @@ fn kinds(entry: &Entry, walk: &Walk<'_>) -> Vec<Kind> {
     kinds
 }
 
+/// A pattern in the place of a text before files that are read: where several names fit it, the others are files as well.
+fn pattern_before_files<'a>(entry: &Entry, walk: &Walk<'a>) -> Option<&'a Arg> {
+    let placed = walk.placed.filter(|_| !walk.means(Meaning::Texts))?;
+    let skipped = usize::from(walk.means(Meaning::First));
+    let operands = &entry.operands;
+    let mut later = operands.first.iter().skip(skipped + placed).chain(&operands.many);
+    let is_before_files = later.next() == Some(&Kind::Text)
+        && operands.many == Some(Kind::Read)
+        && operands.last.is_none()
+        && later.all(|kind| *kind == Kind::Read);
+    walk.operands.get(placed).copied().filter(|arg| is_before_files && matches!(arg, Arg::Glob(_)))
+}
+
 /// Whether an operand that may be several words makes it unclear what the next ones are.
 fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     let Some(placed) = walk.placed.filter(|_| !walk.means(Meaning::Texts)) else { return false };
@@ -337,6 +371,10 @@ fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     let alike = later.all(|kind| Some(kind) == first);
     let unclear_last = operands.last.is_some_and(|last| Some(&last) != first) && !walk.means(Meaning::Dest);
     !alike || (unclear_last && placed + 1 == walk.operands.len())
+}
+
+fn is_port(arg: &Arg) -> bool {
+    matches!(arg, Arg::Known(text) if text.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 fn is(arg: &Arg, text: &str) -> bool {

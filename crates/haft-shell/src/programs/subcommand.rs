@@ -5,6 +5,7 @@ use haft_tool::{Access, Class};
 use super::{
     Arg, Facts, below,
     judge::{Case, add_options, judge},
+    special::git,
     table::{Entry, Meaning, entry},
     walk::{Walk, walk_to_operand},
 };
@@ -33,12 +34,21 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
     let (args, rest) = (case.args, &case.args[at + 1..]);
     let spelling = [spelt, &args[at..=at]].concat();
     let mut facts = match sub_entry(case, &args[at]) {
+        _ if case.name == "git" && git::asks_for_help(rest) => git::help(&args[at]),
+        Some((_, entry)) if case.name == "git" && git::asks_for_usage(entry, rest) => {
+            Facts::of(Class::ReadOnly)
+        }
         Some((name, entry)) => descend(&Case { name: &name, entry, args: rest }, &spelling),
         None if case.entry.habits.sub && !takes_operands(case.entry) => {
             Facts::of(case.entry.class.max(Class::Write))
         }
         None => return judge(case),
     };
+    if case.name == "git"
+        && let Some(word) = git::enters_submodules(&args[at..])
+    {
+        facts.doubt(format!("`{word}` looks into submodules, whose settings may name programs"));
+    }
     if at > 0 {
         add_what_stands_before(&mut facts, &Case { args: &args[..at], ..*case }, &before);
         facts.spellings.push(spelling.into_iter().chain(rest.iter().cloned()).collect());
@@ -77,6 +87,7 @@ fn add_what_stands_before(facts: &mut Facts, case: &Case<'_>, before: &Walk<'_>)
     if let Some(place) = places.next().map(|first| places.fold(first, |outer, inner| below(&outer, &inner))) {
         facts.move_to(&place);
         facts.touch(&place, Access::Read);
+        facts.directory = Some(place);
     }
     add_options(facts, case, before);
 }

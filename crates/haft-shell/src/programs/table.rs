@@ -40,6 +40,7 @@ pub(super) struct Habits {
     pub(super) here: bool,
     pub(super) emits: bool,
     pub(super) atfiles: bool,
+    pub(super) told: bool,
 }
 
 /// What operands are: some in front, then as many as come, then perhaps a last one.
@@ -57,6 +58,7 @@ pub(super) enum Kind {
     Name,
     Read,
     Write,
+    Edit,
     Aside,
     Out,
     Rev,
@@ -111,6 +113,7 @@ pub(super) enum Meaning {
     Emits,
     Sends,
     Opaque,
+    Adds,
 }
 
 /// `when a|b* destroy`
@@ -249,6 +252,7 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "here" => habits.here = true,
         "emits" => habits.emits = true,
         "atfiles" => habits.atfiles = true,
+        "told" => habits.told = true,
         _ => match word.split_once('=')? {
             ("shun", words) => entry.shun = words.split('|').collect(),
             ("by", name) => entry.special = Some(Special::named(name)?),
@@ -278,6 +282,7 @@ fn kind(word: &str) -> Option<Kind> {
         "name" => Kind::Name,
         "read" => Kind::Read,
         "write" => Kind::Write,
+        "edit" => Kind::Edit,
         "aside" => Kind::Aside,
         "out" => Kind::Out,
         "rev" => Kind::Rev,
@@ -314,6 +319,7 @@ fn meaning(word: &str) -> Option<Meaning> {
         "emits" => Meaning::Emits,
         "sends" => Meaning::Sends,
         "opaque" => Meaning::Opaque,
+        "adds" => Meaning::Adds,
         _ => return None,
     })
 }

@@ -10,13 +10,15 @@ mod tests;
 mod properties;
 #[cfg(test)]
 mod always;
+#[cfg(test)]
+mod masks;
 
 use std::{path::Path, time::Duration};
 
 use haft_shell::{run::LONGEST_COMMAND, understand};
 use haft_tool::{
     AbsolutePath, Access, Change, Cx, Effects, Fault, FaultKind, Limit, PathBase, Reply, SessionFacts, Spec,
-    Tool, View, shown,
+    Spelling, Tool, View, shown,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +56,9 @@ pub(crate) struct BashInput {
     /// Hosts that it must reach, like `docs.rs`. It has no network otherwise.
     #[serde(default)]
     hosts: Vec<String>,
+    /// What it must read outside the workspace, if the command does not name it: behind links, or in lists of files.
+    #[serde(default)]
+    read: Vec<AbsolutePath>,
     /// What it must write outside the workspace. It can write nothing else there.
     #[serde(default)]
     write: Vec<AbsolutePath>,
@@ -67,7 +72,16 @@ impl BashInput {
         hosts: Vec<String>,
         write: Vec<AbsolutePath>,
     ) -> BashInput {
-        BashInput { command, timeout: None, description, background: true, pty: false, hosts, write }
+        BashInput {
+            command,
+            timeout: None,
+            description,
+            background: true,
+            pty: false,
+            hosts,
+            read: Vec::new(),
+            write,
+        }
     }
 }
 
@@ -132,7 +146,11 @@ impl Tool for Bash {
         let known = understand(&input.command, base).effects();
         let with_hosts =
             input.hosts.iter().fold(known, |effects, host| effects.and_host(host, Access::Write));
-        input.write.iter().fold(with_hosts, Effects::and_writes)
+        let with_reads = input.read.iter().fold(with_hosts, Effects::and_reads);
+        let mut effects = input.write.iter().fold(with_reads, Effects::and_writes);
+        // Who may write a file can read it, unless somebody keeps it away.
+        input.write.iter().for_each(|path| effects.push_mention(path.to_path_buf(), Spelling::Path));
+        effects
     }
 
     fn describe(&self, input: &BashInput) -> String {
@@ -155,6 +173,9 @@ impl Tool for Bash {
         }
         if !input.hosts.is_empty() {
             say("may reach", input.hosts.join(", "));
+        }
+        for path in &input.read {
+            say("may read", shown(path).to_string());
         }
         for path in &input.write {
             say("may write", shown(path).to_string());
@@ -208,7 +229,8 @@ fn purpose(words: &str) -> String {
 }
 
 fn valid_host(host: &str) -> Result<(), Fault> {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    // Other letters are looked up as something else than they look like.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     if !host.is_empty() && host.chars().all(is_name) {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     CallCx, Ended, Prepared,
     hooks::{self, BeforeThePerson, InPlace},
-    pinned,
+    marked, pinned,
     preview::preview,
     recall,
     told::Told,
@@ -50,6 +50,7 @@ pub(crate) async fn begin(
     if let Some(ticket) = counted {
         Box::pin(recall::settle_earlier(cx, prepared, ticket, tool_cx)).await?;
     }
+    marked::check(cx, prepared).await?;
     let permit = permit(cx, prepared, tool_cx).await?;
     if prepared.entry.is_external() {
         Box::pin(pinned::pin(cx, prepared.entry)).await?;

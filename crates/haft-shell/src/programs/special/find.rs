@@ -245,7 +245,7 @@ impl<'a> Search<'a> {
         let mut argv = argv.to_vec();
         for word in &mut argv {
             match word {
-                Arg::Known(text) if text == "{}" => *word = Arg::Glob(format!("{root}/**")),
+                Arg::Known(text) if text == "{}" => *word = self.found_below(root),
                 _ => fill(word, "{}"),
             }
         }
@@ -255,6 +255,25 @@ impl<'a> Search<'a> {
             && facts.runs.is_empty()
             && facts.touches.iter().all(|touch| touch.access == Access::Read);
         looks.then_some(argv)
+    }
+
+    /// What is found below a root. Files are no links; of links, those with the right name.
+    fn found_below(&self, root: &str) -> Arg {
+        let all = || Arg::Glob(format!("{root}/**"));
+        let is =
+            |arg: &Arg, words: &[&str]| matches!(arg, Arg::Known(word) if words.contains(&word.as_str()));
+        if self.args.iter().any(|arg| is(arg, &["-o", "-or", ",", "!", "-not", "(", ")"])) {
+            return all();
+        }
+        let values =
+            |name| self.args.windows(2).filter(move |pair| is(&pair[0], &[name])).map(|pair| &pair[1]);
+        if !root.is_empty() && values("-type").any(|kind| is(kind, &["f"])) {
+            return Arg::Known(root.to_owned());
+        }
+        match values("-name").next() {
+            Some(Arg::Known(name)) if !name.contains('/') => Arg::Glob(format!("{root}/**/{name}")),
+            _ => all(),
+        }
     }
 
     /// What the names that are found begin with; not all of it if that is long, because it is copied to many places.

@@ -7,7 +7,7 @@ mod find;
 mod sed;
 mod awk;
 mod file; //    tar, dd, kill
-mod git;
+pub(super) mod git;
 
 use super::{Facts, judge::Case};
 
@@ -117,6 +117,76 @@ impl Special {
             Special::Xargs => wrap::xargs(case),
         }
     }
+}
+
+/// Commands that the shell runs itself, without a look at `PATH`.
+const BUILT_IN: &[&str] = &[
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
+/// Whether the shell runs it itself.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name)
 }
 
 /// Names that sed and awk know as their own output.

@@ -6,7 +6,7 @@ use super::super::{
     Arg, Facts, Run,
     judge::{Case, plain, weigh},
     table::{Meaning, entry},
-    variables::{is_plain_variable, is_power_variable},
+    variables::{assignment_doubt, is_plain_variable},
     walk::{Walk, walk},
 };
 use super::shell::joined;
@@ -53,21 +53,25 @@ fn set_directory(run: &mut Run, place: &Arg) {
 fn after_assignments(facts: &mut Facts, walk: &Walk<'_>) -> Vec<Arg> {
     let mut rest = walk.operands.iter();
     while let Some(operand) = rest.clone().next() {
-        let text = match operand {
-            Arg::Known(text) => text,
-            Arg::Unknown { prefix, splits: false } => prefix,
+        let (text, is_whole) = match operand {
+            Arg::Known(text) => (text, true),
+            Arg::Unknown { prefix, splits: false } => (prefix, false),
             _ => break,
         };
-        let Some((name, _)) = text.split_once('=') else { break };
-        assigned(facts, name);
+        let Some((name, value)) = text.split_once('=') else { break };
+        let value = Arg::Known(value.to_owned());
+        assigned(facts, name, Some(&value).filter(|_| is_whole));
         rest.next();
     }
     rest.map(|word| (*word).clone()).collect()
 }
 
-fn assigned(facts: &mut Facts, name: &str) {
-    if is_power_variable(name) {
-        facts.doubt(format!("`{name}` changes what programs do"));
+fn assigned(facts: &mut Facts, name: &str, value: Option<&Arg>) {
+    if let Some(doubt) = assignment_doubt(name, value) {
+        facts.doubt(doubt);
+        if let Some(Arg::Known(text)) = value {
+            facts.runs.push(Run::Mention(text.clone()));
+        }
     } else if !is_plain_variable(name) {
         facts.raise(Class::Write);
         facts.transparent = false;

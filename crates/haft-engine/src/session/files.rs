@@ -113,11 +113,11 @@ impl DeclaredFiles {
         if !self.places.iter().any(covers) {
             return Err(not_permitted(path));
         }
-        if self.gate.boundary().is_some_and(|roots| !roots.iter().any(|root| real.starts_with(root))) {
-            return Err(out_of_bounds(path));
-        }
         if let Some((session, _)) = &self.gate.rules {
             session.refuse_results_of_others(&real)?;
+        }
+        if self.gate.boundary().is_some_and(|roots| !roots.iter().any(|root| real.starts_with(root))) {
+            return Err(out_of_bounds(path));
         }
         Ok(real)
     }

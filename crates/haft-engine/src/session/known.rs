@@ -137,6 +137,8 @@ pub(crate) struct Known {
     changed: Notify,
     /// Whether a journal knew calls of this session when it began: then a call that is not here was never begun.
     was_recorded: bool,
+    /// The last turn of earlier processes: results of those calls are recalled word for word.
+    last_recalled: u32,
     /// Ids of calls that were made under the session's id for another caller, or in another workspace.
     of_others: HashSet<CallId>,
 }
@@ -202,7 +204,7 @@ pub(crate) struct Arrival {
     pub(crate) before: Option<CallState>,
     /// Whether it came in the last turn: what it changed in the session may be missing.
     pub(crate) is_recent: bool,
-    /// Whether its result was given before: its turn came to its end.
+    /// Whether its result was given before in this process: its turn came to its end.
     pub(crate) was_told: bool,
 }
 
@@ -228,7 +230,8 @@ impl Known {
                 Before { digest: key.digest, nth: key.nth, turn, state, did: Did::Change, is_missed: false };
             calls.note(key.call, before);
         }
-        Known { calls: Mutex::new(calls), was_recorded, of_others, ..Known::default() }
+        let last_recalled = calls.turn;
+        Known { calls: Mutex::new(calls), was_recorded, last_recalled, of_others, ..Known::default() }
     }
 
     /// The number of the turn that begins.
@@ -310,7 +313,8 @@ impl Known {
         let key = CallKey { session: identity.session.clone(), call: call.id.clone(), digest, nth };
         let is_recent = came_again.is_some_and(|before| before.turn >= last);
         let was_told = came_again.is_some_and(|before| {
-            !calls.open.contains(&before.turn)
+            before.turn > self.last_recalled
+                && !calls.open.contains(&before.turn)
                 && !calls.undelivered.contains(&before.turn)
                 && !before.is_missed
         });

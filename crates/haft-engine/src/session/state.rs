@@ -245,10 +245,9 @@ impl Session {
     pub(crate) fn boundary(&self) -> Option<Vec<PathBuf>> {
         let sandbox = self.sandbox();
         sandbox.workspace_only.then(|| {
-            let results = self.0.engine.results().directory(&self.0.id);
-            let given = sandbox.read.iter().chain(&sandbox.write).cloned().chain(results);
-            let given = given.filter_map(|path| locate(&path).ok());
-            given.chain([self.workspace().to_path_buf()]).collect()
+            let given = sandbox.read.iter().chain(&sandbox.write);
+            let given = given.filter_map(|path| locate(path).ok());
+            given.chain(self.0.result_places.open()).chain([self.workspace().to_path_buf()]).collect()
         })
     }
 

@@ -39,6 +39,11 @@ impl ResultPlaces {
         Some(place)
     }
 
+    /// The places that may be read.
+    pub(super) fn open(&self) -> Vec<PathBuf> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn is_open(&self, real: &Path) -> bool {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.iter().any(|place| real.starts_with(place))

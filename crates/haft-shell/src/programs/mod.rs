@@ -11,7 +11,8 @@ mod walk; //       its words → options and operands
 mod judge; //      those → facts
 mod special; //    programs whose words are a language of their own
 mod host; //       which host a word names
-mod database; //   what a statement for a database loses
+mod database; //   what a statement for a database does
+mod expression; // whether a filter of jq or yq only computes
 mod variables; //  which variables change what programs do
 
 use haft_tool::{Access, Class};

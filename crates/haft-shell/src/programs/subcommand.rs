@@ -34,9 +34,7 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
     let spelling = [spelt, &args[at..=at]].concat();
     let mut facts = match sub_entry(case, &args[at]) {
         Some((name, entry)) => descend(&Case { name: &name, entry, args: rest }, &spelling),
-        None if case.entry.habits.sub && !takes_operands(case.entry) => {
-            Facts::of(case.entry.class.max(Class::Write))
-        }
+        None if case.entry.habits.sub && !takes_operands(case.entry) => unknown(case, &args[at]),
         None => return judge(case),
     };
     if at > 0 {
@@ -44,6 +42,18 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
         facts.spellings.push(spelling.into_iter().chain(rest.iter().cloned()).collect());
     } else if let Some(doubt) = before.doubt {
         facts.doubt(doubt);
+    }
+    facts
+}
+
+fn unknown(case: &Case<'_>, word: &Arg) -> Facts {
+    let mut facts = Facts::of(case.entry.class.max(Class::Write));
+    if case.entry.habits.listed {
+        let word = match word {
+            Arg::Known(word) => word,
+            _ => "",
+        };
+        facts.doubt(format!("`{word}` may do more than `{}` is for", case.name));
     }
     facts
 }

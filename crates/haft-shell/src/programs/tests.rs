@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 const CASES: &str = include_str!("cases.txt");
+const ALLOWED: &str = include_str!("allowed.txt");
 const TABLE: &str = include_str!("table.txt");
 
 /// The cases: what is expected, whether a doubt is, and the command.
@@ -71,6 +72,28 @@ fn every_example_is_judged_as_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Ordinary lines, each with the words of a rule that is to cover it.
+fn allowed() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = ALLOWED.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| {
+        let (rule, command) = line.split_once(" | ").expect("a line has a bar");
+        (rule.trim(), command)
+    })
+}
+
+#[test]
+fn a_rule_for_a_program_covers_ordinary_lines() {
+    let mut asked = Vec::new();
+    for (rule, line) in allowed() {
+        assert!(argv(line).starts_with(&argv(rule)), "the rule `{rule}` is not for `{line}`");
+        let facts = facts(line);
+        if facts.doubt.is_some() || facts.touches.iter().any(|touch| touch.aside) {
+            asked.push(format!("{line}: {:?}", facts.doubt));
+        }
+    }
+    assert!(asked.is_empty(), "{}", asked.join("\n"));
+}
+
 /// The entries of the table: their names, whether they are readers, and whether all their options are harmless.
 fn entries() -> impl Iterator<Item = (Vec<&'static str>, bool, bool)> {
     TABLE.lines().filter(|line| !line.starts_with([' ', '#'])).filter_map(|line| {
@@ -85,11 +108,13 @@ fn is_of(command: &str, name: &str) -> bool {
 
 #[test]
 fn every_entry_of_the_table_has_an_example() {
-    let commands: Vec<&str> = cases().map(|(_, _, command)| command).collect();
+    let commands: Vec<&str> = cases().map(|(_, _, command)| command).chain(allowed().map(|(_, line)| line)).collect();
+    let mut missing = Vec::new();
     for (names, _, _) in entries() {
         let has = names.iter().any(|name| commands.iter().any(|command| is_of(command, name)));
-        assert!(has, "no example for {names:?}");
+        missing.extend((!has).then_some(names));
     }
+    assert!(missing.is_empty(), "no example for {missing:?}");
 }
 
 #[test]

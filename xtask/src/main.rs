@@ -35,6 +35,7 @@ The chores of haft.
 
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
   cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
+  cargo xtask corpora --gtfobins DIR                     judges the snippets of GTFOBins, a checkout or a bare repository
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--runs N] [--install] [TARGET…]
                                                          builds and runs fuzz targets, 15 seconds each

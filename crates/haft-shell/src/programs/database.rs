@@ -21,7 +21,9 @@ pub(super) fn judge(text: &Arg) -> Judged {
         return client_command(text.trim());
     }
     let text = ["\\G", "\\g"].iter().find_map(|end| text.trim_end().strip_suffix(end)).unwrap_or(text);
-    let Some(tokens) = tokens(text) else { return unknown("quotes, comments and backslashes mean several things") };
+    let Some(tokens) = tokens(text) else {
+        return unknown("quotes, comments and backslashes mean several things");
+    };
     let mut judged = Judged { class: Class::Write, doubt: None };
     for statement in tokens.split(|token| *token == Token::Mark(';')).filter(|tokens| !tokens.is_empty()) {
         judged.class = judged.class.max(class(statement));
@@ -36,10 +38,53 @@ fn unknown(why: &str) -> Judged {
 
 /// Commands of the client itself that only show something. Their words hold nothing that it would expand.
 const SHOWING: &[&str] = &[
-    ".tables", ".schema", ".fullschema", ".indexes", ".indices", ".databases", ".dbinfo", ".dump", ".headers", ".header",
-    ".mode", ".width", ".stats", ".timer", ".show", ".nullvalue", ".quit", ".exit", ".eqp", ".changes", "\\d", "\\d+",
-    "\\dt", "\\dt+", "\\di", "\\di+", "\\dv", "\\dm", "\\ds", "\\df", "\\df+", "\\dn", "\\dn+", "\\du", "\\du+", "\\dx",
-    "\\dT", "\\dp", "\\dg", "\\l", "\\l+", "\\z", "\\x", "\\conninfo", "\\timing", "\\encoding", "\\q",
+    ".tables",
+    ".schema",
+    ".fullschema",
+    ".indexes",
+    ".indices",
+    ".databases",
+    ".dbinfo",
+    ".dump",
+    ".headers",
+    ".header",
+    ".mode",
+    ".width",
+    ".stats",
+    ".timer",
+    ".show",
+    ".nullvalue",
+    ".quit",
+    ".exit",
+    ".eqp",
+    ".changes",
+    "\\d",
+    "\\d+",
+    "\\dt",
+    "\\dt+",
+    "\\di",
+    "\\di+",
+    "\\dv",
+    "\\dm",
+    "\\ds",
+    "\\df",
+    "\\df+",
+    "\\dn",
+    "\\dn+",
+    "\\du",
+    "\\du+",
+    "\\dx",
+    "\\dT",
+    "\\dp",
+    "\\dg",
+    "\\l",
+    "\\l+",
+    "\\z",
+    "\\x",
+    "\\conninfo",
+    "\\timing",
+    "\\encoding",
+    "\\q",
 ];
 
 fn client_command(text: &str) -> Judged {
@@ -80,7 +125,11 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             '\'' | '"' | '`' => {
                 let length = rest.iter().position(|other| *other == letter)?;
                 let quoted: String = rest[..length].iter().collect();
-                tokens.push(if letter == '\'' { Token::Text(quoted) } else { Token::Word(quoted.to_lowercase()) });
+                tokens.push(if letter == '\'' {
+                    Token::Text(quoted)
+                } else {
+                    Token::Word(quoted.to_lowercase())
+                });
                 length + 2
             }
             _ if is_of_word(letter) => {
@@ -149,7 +198,9 @@ fn names_table(before: &[Token]) -> bool {
     let after = |word: &str| last.is_some_and(|token| token.is(word));
     let in_list = creates && (after("exists") || after("on") || after("table") || after("references"));
     let inserts = before.first().is_some_and(|first| first.is("insert") || first.is("replace"));
-    in_list || is_with || (after("references") && before.first().is_some_and(|first| first.is("alter")))
+    in_list
+        || is_with
+        || (after("references") && before.first().is_some_and(|first| first.is("alter")))
         || (inserts && after("into") && before.len() <= 4)
 }
 
@@ -164,14 +215,31 @@ fn is_known_statement(statement: &[Token]) -> bool {
         .collect();
     // `explain analyze select …`
     let explains = matches!(words.first(), Some(&("explain" | "analyze")));
-    let skipped = words.iter().take_while(|word| explains && matches!(**word, "explain" | "analyze" | "verbose" | "query" | "plan" | "buffers" | "format" | "json" | "costs"));
+    let skipped = words.iter().take_while(|word| {
+        explains
+            && matches!(
+                **word,
+                "explain"
+                    | "analyze"
+                    | "verbose"
+                    | "query"
+                    | "plan"
+                    | "buffers"
+                    | "format"
+                    | "json"
+                    | "costs"
+            )
+    });
     let (head, rest) = match &words[skipped.count()..] {
         [head, rest @ ..] => (*head, rest),
         [] => return explains,
     };
     let next = rest.iter().find(|word| !listed(MODIFIERS, word)).copied().unwrap_or_default();
     match head {
-        "create" => listed("table index view schema database sequence type domain user role", next) && !rest.contains(&"virtual"),
+        "create" => {
+            listed("table index view schema database sequence type domain user role", next)
+                && !rest.contains(&"virtual")
+        }
         "alter" => listed("table index view sequence schema type", next),
         "pragma" => listed(PRAGMAS, next),
         "set" => listed(SETTINGS, next),
@@ -183,13 +251,15 @@ fn is_known_statement(statement: &[Token]) -> bool {
 const STATEMENTS: &str = "select with insert update delete replace merge values table show describe desc use truncate
     drop begin commit rollback start end savepoint release vacuum reindex grant revoke comment refresh checkpoint";
 
-const MODIFIERS: &str = "or replace temp temporary unique unlogged materialized concurrently local session if not exists";
+const MODIFIERS: &str =
+    "or replace temp temporary unique unlogged materialized concurrently local session if not exists";
 
 const PRAGMAS: &str = "table_info table_xinfo table_list index_list index_info foreign_keys foreign_key_list foreign_key_check
     integrity_check quick_check user_version schema_version journal_mode page_count page_size database_list compile_options
     encoding synchronous cache_size main";
 
-const SETTINGS: &str = "statement_timeout lock_timeout search_path timezone names foreign_key_checks autocommit sql_mode
+const SETTINGS: &str =
+    "statement_timeout lock_timeout search_path timezone names foreign_key_checks autocommit sql_mode
     client_encoding transaction time work_mem character_set_client";
 
 /// `copy t to stdout`

@@ -13,7 +13,8 @@ pub(super) enum Dialect {
 /// Whether every function that the filter calls is known.
 pub(super) fn is_followed(text: &str, dialect: Dialect) -> bool {
     let letters = text.chars().collect();
-    let mut reader = Reader { dialect, letters, at: 0, open: Vec::new(), before: None, defined: Vec::new(), head: None };
+    let mut reader =
+        Reader { dialect, letters, at: 0, open: Vec::new(), before: None, defined: Vec::new(), head: None };
     reader.code()
 }
 
@@ -143,7 +144,8 @@ impl Reader {
         let head: String = self.letters[self.at..self.at + length].iter().collect();
         let plain = |letter: char| letter.is_alphanumeric() || " _();$".contains(letter);
         self.head = Some(self.defined.len());
-        let names = head.split([' ', '(', ')', ';']).filter(|name| !name.is_empty() && !name.starts_with('$'));
+        let names =
+            head.split([' ', '(', ')', ';']).filter(|name| !name.is_empty() && !name.starts_with('$'));
         self.defined.extend(names.map(str::to_owned));
         self.at += length + 1;
         self.before = Some(':');
@@ -227,7 +229,11 @@ mod tests {
                 ".a as $import | $import",
             ],
         );
-        check(Dialect::Yq, true, &[".a.b", ".a = 3", "del(.x)", "... comments=\"\"", ".a |= sort_by(.b)", ". * {\"a\": 1}"]);
+        check(
+            Dialect::Yq,
+            true,
+            &[".a.b", ".a = 3", "del(.x)", "... comments=\"\"", ".a |= sort_by(.b)", ". * {\"a\": 1}"],
+        );
     }
 
     #[test]

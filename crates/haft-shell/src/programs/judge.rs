@@ -210,6 +210,8 @@ impl<'a> Judge<'a> {
     fn value(&mut self, kind: Kind, arg: &Arg, last: bool) {
         match kind {
             Kind::Text | Kind::Word => {}
+            Kind::Id if matches!(arg, Arg::Known(text) if is_word(text) && !text.contains('/')) => {}
+            Kind::Id => self.unlisted(arg),
             Kind::Name if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
             Kind::Name | Kind::Read => self.read(arg),
             Kind::Write => self.touch(arg, Access::Write, false),
@@ -358,7 +360,8 @@ impl<'a> Judge<'a> {
 
     /// A client of a database that is given no statement reads them from what comes in.
     fn comes_in(&mut self, walk: &Walk<'_>) {
-        let replaced = self.case.entry.habits.open || walk.means(Meaning::First) || walk.means(Meaning::Prints);
+        let replaced =
+            self.case.entry.habits.open || walk.means(Meaning::First) || walk.means(Meaning::Prints);
         if self.case.entry.takes(Kind::Sql) && !self.told && !replaced {
             self.facts.doubt("the statements that come in are not followed".to_owned());
         }

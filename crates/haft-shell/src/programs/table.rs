@@ -56,6 +56,7 @@ pub(super) struct Operands {
 pub(super) enum Kind {
     Text,
     Word,
+    Id,
     Name,
     Read,
     Write,
@@ -332,6 +333,7 @@ fn kind(word: &str) -> Option<Kind> {
     Some(match word {
         "text" => Kind::Text,
         "word" => Kind::Word,
+        "id" => Kind::Id,
         "name" => Kind::Name,
         "read" => Kind::Read,
         "write" => Kind::Write,

@@ -108,7 +108,8 @@ fn is_of(command: &str, name: &str) -> bool {
 
 #[test]
 fn every_entry_of_the_table_has_an_example() {
-    let commands: Vec<&str> = cases().map(|(_, _, command)| command).chain(allowed().map(|(_, line)| line)).collect();
+    let commands: Vec<&str> =
+        cases().map(|(_, _, command)| command).chain(allowed().map(|(_, line)| line)).collect();
     let mut missing = Vec::new();
     for (names, _, _) in entries() {
         let has = names.iter().any(|name| commands.iter().any(|command| is_of(command, name)));

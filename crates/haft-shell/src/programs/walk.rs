@@ -216,7 +216,8 @@ impl<'a> Walker<'a, '_> {
             return None;
         }
         // What several names begin with is an error for the program, or else they mean the same.
-        let mut candidates = self.entry
+        let mut candidates = self
+            .entry
             .options
             .iter()
             .filter(|option| option.name.starts_with(name) && !option.name.ends_with('*'));

@@ -36,6 +36,8 @@ The chores of haft.
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
   cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
   cargo xtask corpora --gtfobins DIR                     judges the snippets of GTFOBins, a checkout or a bare repository
+  cargo xtask corpora --nl2bash PLACE [--list asked|allowed] [--sample N] [--seed S] [--run N]
+                                                         how much of a public collection is asked? runs what is allowed
   cargo xtask touches [--dir DIR] [--every N]            runs harmless commands of the shell corpus, watched by strace
   cargo xtask fuzz [--seconds N] [--runs N] [--install] [TARGET…]
                                                          builds and runs fuzz targets, 15 seconds each

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, watch};
 use crate::{
     browser, choose,
     cli::Options,
-    draw::{self, plain, plain_line},
+    draw::{self, exact, exact_line, plain_line},
     form,
     tty::{self, Tty},
 };
@@ -192,8 +192,8 @@ impl Shown {
 pub(crate) fn head(question: &Question<'_>, kept_in: Option<&str>) -> String {
     let CallFacts { tool, effects, decision, .. } = question.call;
     let mut lines =
-        vec![format!("{}: {}", plain_line(tool.to_owned()), plain_line(question.description.to_owned()))];
-    let mut say = |name: &str, words: String| lines.push(format!("  {name:<8}{}", plain_line(words)));
+        vec![format!("{}: {}", exact_line(tool.to_owned()), exact_line(question.description.to_owned()))];
+    let mut say = |name: &str, words: String| lines.push(format!("  {name:<8}{}", exact_line(words)));
     say("does", effects.to_string());
     say("why", decision.reason());
     if let Some((rule, origin)) = decision.trace.rule() {
@@ -238,7 +238,7 @@ fn cut(text: &str) -> Option<String> {
 
 /// Lines that cannot be taken for ours.
 fn boxed(text: &str) -> String {
-    plain(text.to_owned()).lines().map(|line| format!("  │ {line}\n")).collect()
+    exact(text.to_owned()).lines().map(|line| format!("  │ {line}\n")).collect()
 }
 
 /// What a line says.

@@ -57,6 +57,16 @@ pub(crate) fn plain_line(text: String) -> String {
     written_out(text, |c| c.is_control() || is_direction(c))
 }
 
+/// A text that a person is to permit: whatever in it is not seen is written out, also joiners and selectors of letters.
+pub(crate) fn exact(text: String) -> String {
+    written_out(text, |c| is_unseen(c) && c != '\n' && c != '\t')
+}
+
+/// The same on one line.
+pub(crate) fn exact_line(text: String) -> String {
+    written_out(text, is_unseen)
+}
+
 fn written_out(text: String, hides: impl Fn(char) -> bool + Copy) -> String {
     if !text.contains(hides) {
         return text;
@@ -66,6 +76,16 @@ fn written_out(text: String, hides: impl Fn(char) -> bool + Copy) -> String {
         if hides(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
     }
     shown
+}
+
+/// What is not seen, or changes what is seen around it: controls, directions, joiners, fillers, selectors, tags.
+pub(crate) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{e000}'..='\u{f8ff}')
 }
 
 /// What turns the direction of the text around it.
@@ -157,6 +177,8 @@ mod tests {
         assert_eq!(plain("a\u{1b}[2Jb\n\tc".to_owned()), "a\\u{1b}[2Jb\n\tc");
         assert_eq!(plain_line("a\nb".to_owned()), "a\\u{a}b");
         assert_eq!(plain("x\u{202e}y".to_owned()), "x\\u{202e}y");
+        assert_eq!(exact("rm a\u{200b}\n\tb\u{fe0f}".to_owned()), "rm a\\u{200b}\n\tb\\u{fe0f}");
+        assert_eq!(exact_line("rm a\u{2060}\n".to_owned()), "rm a\\u{2060}\\u{a}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use haft_engine::{
 };
 use haft_mcp::{auth::Authorizer, server::Elicitor};
 use haft_redact::Redactor;
-use haft_shell::sandbox::{Confinement, Level};
+use haft_shell::sandbox::{Confinement, Level, Support};
 use haft_store::Book;
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
@@ -402,9 +402,11 @@ impl Setup {
         haft_engine::Sandbox {
             enabled,
             required: required.unwrap_or(false) || rests_on_it,
+            confines_reading: Support::here().landlock.is_some(),
             write: write.unwrap_or_default(),
             deny_read,
             hosts: hosts.unwrap_or_default(),
+            ..haft_engine::Sandbox::default()
         }
     }
 
@@ -528,6 +530,7 @@ impl Setup {
                 .and(self.kept_rules())
                 .and(self.settings.admit(self.options.rules()))
                 .and(self.skill_rules()),
+            sandbox: None,
             model: self.options.model.clone(),
             agent: self.options.agent.clone(),
             toolset: None,

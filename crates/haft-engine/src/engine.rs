@@ -78,6 +78,13 @@ pub struct Sandbox {
     pub enabled: bool,
     /// Whether a process that cannot be confined fully may not run.
     pub required: bool,
+    /// Whether the kernel here can confine what processes read. Where it cannot, what is not known is asked.
+    pub confines_reading: bool,
+    /// Whether a session reads its own workspace alone, whatever rules and people permit: processes read what the system has
+    /// besides, file tools do not. For programs that serve several users.
+    pub workspace_only: bool,
+    /// What may be read besides the workspace, where reading is confined.
+    pub read: Vec<PathBuf>,
     /// What they may write besides the workspace.
     pub write: Vec<PathBuf>,
     /// What they may not read, besides what rules deny.
@@ -91,6 +98,9 @@ impl Default for Sandbox {
         Sandbox {
             enabled: true,
             required: false,
+            confines_reading: true,
+            workspace_only: false,
+            read: Vec::new(),
             write: Vec::new(),
             deny_read: Vec::new(),
             hosts: Vec::new(),

@@ -35,7 +35,7 @@ pub(crate) struct Worker<'a> {
 const KEPT: usize = 1024;
 
 /// How often what became of a line is looked at again.
-const ROUNDS: usize = 4;
+pub(crate) const ROUNDS: usize = 4;
 
 impl Worker<'_> {
     /// A whole text without long lines and private keys; `None` if it can be given out as it is.
@@ -256,7 +256,7 @@ fn line_break(text: &[u8]) -> &[u8] {
 }
 
 /// In order, none over another. What overlaps becomes one, named by the surer, and so do the pieces of a long value.
-fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+pub(crate) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {

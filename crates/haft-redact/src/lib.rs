@@ -26,6 +26,9 @@
 
 mod redactor; //  the front door: what is known, and text in, text out
 mod found; //     what was found, and what stands in its place
+mod hidden; //    where in a text are they?
+mod marks; //     what stands in its place, found again
+mod fragments; // parts of values that were hidden elsewhere
 mod stream; //    text that comes in pieces
 mod json; //      values with strings in them
 mod block; //     whole lines in, text without secrets out
@@ -43,6 +46,8 @@ mod pem; //       private keys, over many lines
 mod known; //     values that are known, and how else they are written
 
 pub use found::Found;
+pub use fragments::Fragments;
+pub use marks::{Mark, marks};
 pub use names::is_secret_name;
 pub use redactor::{Builder, Redacted, Redactor};
 pub use stream::Stream;

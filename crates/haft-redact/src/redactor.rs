@@ -5,8 +5,8 @@ use std::{borrow::Cow, collections::BTreeSet, fmt, sync::OnceLock};
 use crate::{
     block::Worker,
     found::{Found, MARK, PRIVATE_KEY},
-    kinds::KINDS,
     known::{self, Known},
+    marks,
     names::is_secret_name,
     pem,
     scan::Machine,
@@ -137,16 +137,5 @@ impl Builder {
 
 /// A value that stands in what is written in place of a secret would be replaced for ever.
 fn is_part_of_a_mark(value: &str) -> bool {
-    let others = [
-        "known secret",
-        "password",
-        "secret",
-        "authorization",
-        "cookie",
-        "signature",
-        "private key",
-        "discord token",
-    ];
-    let mut kinds = KINDS.iter().map(|kind| kind.name).chain(others);
-    MARK.contains(value) || kinds.any(|kind| kind.contains(value))
+    MARK.contains(value) || marks::names().any(|kind| kind.contains(value))
 }

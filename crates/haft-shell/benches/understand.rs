@@ -14,7 +14,7 @@ const USUAL: [(&str, &str); 4] = [
 ];
 
 fn usual(criterion: &mut Criterion) {
-    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
+    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None };
     for (name, line) in USUAL {
         criterion
             .bench_function(name, |bencher| bencher.iter(|| understand(black_box(line), &base).effects()));
@@ -22,7 +22,7 @@ fn usual(criterion: &mut Criterion) {
 }
 
 fn long(criterion: &mut Criterion) {
-    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
+    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None };
     let mut group = criterion.benchmark_group("a megabyte");
     group.sample_size(10);
     for (name, line) in [

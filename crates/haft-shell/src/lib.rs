@@ -9,6 +9,7 @@
 
 pub mod syntax; //     text → tree
 pub mod programs; //   the words of one command → what that program does with them
+pub mod lookup; //     where PATH leads, and which repository git finds
 pub mod understand; // the tree → what the whole line is going to do
 pub mod sandbox; //    what the kernel lets a process do
 mod proxy; //          the only way out of a closed network

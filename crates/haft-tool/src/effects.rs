@@ -26,6 +26,9 @@ pub struct Effects {
     hosts: Vec<HostEffect>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     commands: Vec<CommandEffect>,
+    /// What words may name of which nobody knows what becomes of it. No effects: only what denies is held against them.
+    #[serde(skip)]
+    mentions: Vec<Mention>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     state: Vec<StateEffect>,
     /// Names of tools of servers whose rules hold for this call as well.
@@ -65,6 +68,25 @@ pub struct PathEffect {
     /// allows it to remove what it is told to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<usize>,
+    /// What below it is opened with links followed, for the engine to look up where those lead.
+    #[serde(skip)]
+    pub below: Below,
+}
+
+/// What below a path is opened with links followed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Below {
+    /// The names that fit a pattern of the shell, relative to the path. `**` is everything that is there.
+    pub pattern: Option<String>,
+    /// Whether every link is followed that is below the path, or below what fits the pattern.
+    pub follows_links: bool,
+}
+
+impl Below {
+    /// Whether it is nothing: the path is opened, and links below it are not followed.
+    pub fn is_nothing(&self) -> bool {
+        self.pattern.is_none() && !self.follows_links
+    }
 }
 
 /// How much of what lies below a path is touched with it.
@@ -92,6 +114,41 @@ impl PathEffect {
     pub fn place(&self) -> &Path {
         self.target.as_deref().unwrap_or(&self.path)
     }
+}
+
+/// A path that a word may name, in a command of which nobody knows what it does with its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// The path, absolute.
+    pub path: PathBuf,
+    /// How it is written.
+    pub spelling: Spelling,
+    /// What it really is after links, filled in by the engine. `None` where it could not be looked up.
+    pub target: Option<PathBuf>,
+    /// Whether the engine found something there.
+    pub exists: bool,
+}
+
+/// How a word is written that may name a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// Of letters alone, like any word, so that it may well be no path.
+    PlainWord,
+    /// Like a path.
+    Path,
+    /// As a pattern, for which the shell puts the names that fit.
+    Pattern,
+}
+
+/// What an engine found at one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The place after links.
+    pub target: PathBuf,
+    /// Whether a file is there, so that nothing can lie below.
+    pub is_file: bool,
+    /// Whether anything is there.
+    pub exists: bool,
 }
 
 /// A host that is contacted.
@@ -184,8 +241,15 @@ pub enum Reversal {
 /// runs meanwhile.
 pub const OTHER_CALLS: &str = "calls";
 
+/// What a call changes that may stop the machine, or leave no room on it for anything else: it is asked unless a rule for the
+/// very command allows it.
+pub const MACHINE: &str = "machine";
+
 /// The pieces of the session on which the meaning of later calls stands.
 const GROUND: [&str; 4] = ["cwd", "workspace", "mode", OTHER_CALLS];
+
+/// So many mentions are compared with a new one.
+const MOST_COMPARED: usize = 32;
 
 /// How many reasons are kept. Nobody reads more, and each is compared with all before it.
 const MOST_DOUBTS: usize = 100;
@@ -244,6 +308,7 @@ impl Effects {
             target: None,
             spread: Spread::Guarded,
             by: None,
+            below: Below::default(),
         });
         self
     }
@@ -263,6 +328,14 @@ impl Effects {
     /// Adds a path with all that is known of it.
     pub fn push_path(&mut self, path: PathEffect) {
         self.paths.push(path);
+    }
+
+    /// Adds a path that a word may name. One that was named before is not kept twice.
+    pub fn push_mention(&mut self, path: PathBuf, spelling: Spelling) {
+        // Texts name the same few things over and over; what is far back is seldom named again.
+        if !self.mentions.iter().rev().take(MOST_COMPARED).any(|mention| mention.path == path) {
+            self.mentions.push(Mention { path, spelling, target: None, exists: false });
+        }
     }
 
     /// Adds a host with all that is known of it.
@@ -299,6 +372,7 @@ impl Effects {
         self.paths.append(&mut other.paths);
         self.hosts.append(&mut other.hosts);
         self.commands.append(&mut other.commands);
+        self.mentions.append(&mut other.mentions);
         self.state.append(&mut other.state);
         self.counts_as.append(&mut other.counts_as);
         self.irreversible |= other.irreversible;
@@ -341,6 +415,10 @@ impl Effects {
             rewrite_path(&mut path.path, change);
             path.target.iter_mut().for_each(|target| rewrite_path(target, change));
         }
+        for mention in &mut self.mentions {
+            rewrite_path(&mut mention.path, change);
+            mention.target.iter_mut().for_each(|target| rewrite_path(target, change));
+        }
         self.hosts.iter_mut().for_each(|host| change(&mut host.host));
         self.commands.iter_mut().for_each(|command| rewrite_words(&mut command.argv, change));
         let keys = self.state.iter_mut().map(|state| &mut state.key);
@@ -351,6 +429,31 @@ impl Effects {
     pub fn locate(&mut self, targets: impl IntoIterator<Item = PathBuf>) {
         for (effect, target) in self.paths.iter_mut().zip(targets) {
             effect.target = Some(target);
+        }
+    }
+
+    /// For engines: notes what was found at the paths, in their order. A file that is read is read without what lies below.
+    pub fn note_found(&mut self, found: impl IntoIterator<Item = Located>) {
+        for (effect, located) in self.paths.iter_mut().zip(found) {
+            effect.target = Some(located.target);
+            if located.is_file && effect.access == Access::Read {
+                effect.spread = Spread::Guarded;
+            }
+        }
+    }
+
+    /// The paths that words may name.
+    pub fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
+
+    /// For engines: notes what was found at the mentions, in their order.
+    pub fn note_mentioned(&mut self, found: impl IntoIterator<Item = Option<Located>>) {
+        for (mention, located) in self.mentions.iter_mut().zip(found) {
+            if let Some(located) = located {
+                mention.exists = located.exists;
+                mention.target = Some(located.target);
+            }
         }
     }
 
@@ -599,6 +702,7 @@ mod tests {
             target: None,
             spread: Spread::Some,
             by: None,
+            below: Below::default(),
         };
         wide.push_path(path);
         assert!(!wide.are_through_files());

@@ -4,6 +4,7 @@
 //! opened, and what the model has not seen is not overwritten.
 
 use std::{
+    borrow::Cow,
     fs::{File, Metadata},
     ops::Range,
     os::unix::fs::MetadataExt,
@@ -40,10 +41,42 @@ pub trait Files: Send + Sync {
     /// Notes that the model is shown a file as it is now. What was known of it before is forgotten.
     fn see(&self, path: &Path, sight: Sight) -> Result<(), Fault>;
 
+    /// Where the secrets stand in a text that was read. None of it may be told in any words: the answer of this call is
+    /// kept free of them and of their parts, whatever it quotes. Whoever shows, compares or counts a file's text asks first.
+    fn secrets_in(&self, _text: &str) -> Vec<Hidden> {
+        Vec::new()
+    }
+
     /// Replaces a regular file in one step, or makes it and its parents. As in [`change`](Files::change).
     fn write(&self, path: &Path, content: &[u8]) -> Result<(), Fault> {
         self.change(&[FileChange::Write { path, content }])
     }
+}
+
+/// A part of a text that must not be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hidden {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// What a model is shown in its place.
+    pub mark: String,
+}
+
+/// A text as a model is shown it: with marks in place of what is hidden, and as many lines as before.
+pub fn without_hidden<'a>(text: &'a str, hidden: &[Hidden]) -> Cow<'a, str> {
+    if hidden.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for Hidden { range, mark } in hidden {
+        out.push_str(&text[at..range.start]);
+        out.push_str(mark);
+        out.extend(text[range.clone()].matches('\n'));
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    Cow::Owned(out)
 }
 
 /// A change of one file.

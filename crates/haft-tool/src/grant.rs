@@ -14,6 +14,11 @@ pub struct Grant {
     pub write: Vec<PathBuf>,
     /// Files that are not there yet, and that they may make.
     pub make: Vec<PathBuf>,
+    /// Whether more than the defaults says yes to what the call runs: a rule for its commands or for the whole tool, a hook, a
+    /// classifier, a person, or mode `bypass`. Otherwise it runs unasked, because it stays inside the workspace.
+    pub approved: bool,
+    /// What they may read, but for what the next two close.
+    pub reads: ReadScope,
     /// What they may not read, with all below.
     pub deny_read: Vec<PathBuf>,
     /// What they may not read either, also where nothing is now: below a directory, names that fit a pattern. A sandbox
@@ -24,4 +29,14 @@ pub struct Grant {
     /// Whether the session may be in another directory after them. A call that declared everything it does, and nothing that
     /// others stand on, leaves it where it is.
     pub moves: bool,
+}
+
+/// What processes may read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ReadScope {
+    /// Everything that their user may.
+    #[default]
+    Everything,
+    /// These places with all below, and the system's own, which every program needs to start.
+    Confined(Vec<PathBuf>),
 }

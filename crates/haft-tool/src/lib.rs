@@ -57,17 +57,17 @@ mod view; //     how a person sees it
 mod any; //      the object-safe twin that an engine works on
 mod closure; //  tools without a type of their own
 
-pub use address::{is_local_name, is_public};
+pub use address::{address_of, host_in_one_form, is_local_name, is_public};
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
 pub use effects::{
-    Access, Certainty, Class, CommandEffect, Effects, HostEffect, OTHER_CALLS, PathEffect, Reversal, Spread,
-    StateEffect, overlap,
+    Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, Located, MACHINE, Mention,
+    OTHER_CALLS, PathEffect, Reversal, Spelling, Spread, StateEffect, overlap,
 };
 pub use fault::{Fault, FaultKind, Refusal};
-pub use files::{FileChange, Files, Piece, Sight, Stamp};
-pub use grant::Grant;
+pub use files::{FileChange, Files, Hidden, Piece, Sight, Stamp, without_hidden};
+pub use grant::{Grant, ReadScope};
 pub use path::{AbsolutePath, PathBase, by_text};
 pub use reply::{Action, Block, Change, Reply, Whole};
 pub use schema::Schema;

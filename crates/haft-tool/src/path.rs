@@ -105,6 +105,8 @@ pub struct PathBase {
     pub cwd: PathBuf,
     /// What `~` means, if that is known.
     pub home: Option<PathBuf>,
+    /// The root of the session's workspace, free of links. Without it a tool cannot ask the disk what a name means here.
+    pub workspace: Option<PathBuf>,
 }
 
 impl PathBase {
@@ -130,7 +132,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expected: &str) {
-        let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
+        let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None };
         assert_eq!(base.absolute(Path::new(path)), Path::new(expected));
     }
 

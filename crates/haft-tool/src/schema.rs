@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn paths_become_absolute_wherever_they_are() {
         let schema = Schema::of::<Input>();
-        let base = PathBase { cwd: "/w".into(), home: Some("/home/u".into()) };
+        let base = PathBase { cwd: "/w".into(), home: Some("/home/u".into()), workspace: None };
         let mut input = json!({ "path": "~/a", "also": ["b", "/c"], "inner": { "at": "d" }, "limit": 3 });
         schema.make_paths_absolute(&mut input, &base);
         assert_eq!(
@@ -259,14 +259,14 @@ mod tests {
             "path": { "type": "string", "format": AbsolutePath::FORMAT, "default": "." },
         }}));
         let mut input = json!({});
-        schema.make_paths_absolute(&mut input, &PathBase { cwd: "/w".into(), home: None });
+        schema.make_paths_absolute(&mut input, &PathBase { cwd: "/w".into(), home: None, workspace: None });
         assert_eq!(input, json!({ "path": "/w" }));
     }
 
     #[test]
     fn input_of_another_shape_is_left_alone() {
         let schema = Schema::of::<Input>();
-        let base = PathBase { cwd: "/w".into(), home: None };
+        let base = PathBase { cwd: "/w".into(), home: None, workspace: None };
         let mut input = json!({ "path": 3, "also": "x", "inner": [] });
         let before = input.clone();
         schema.make_paths_absolute(&mut input, &base);

@@ -1,9 +1,12 @@
 //! For tests of tools that change files: a session that may edit, and somebody who makes its calls.
 
+use std::sync::Arc;
+
 use haft_engine::{
-    Call, Session,
+    Call, EngineBuilder, Session,
     policy::{Origin, Rules},
 };
+use haft_redact::Redactor;
 use haft_testkit::{Workspace, engine, session};
 use haft_tool::{Fault, Moment, Refusal, SharedTool, View};
 use serde_json::Value;
@@ -16,9 +19,18 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(files: &str) -> Desk {
+        Desk::with(files, |engine| engine)
+    }
+
+    /// One where secrets are hidden.
+    pub(crate) fn hiding(files: &str) -> Desk {
+        Desk::with(files, |engine| engine.redactor(Arc::new(Redactor::builder().build())))
+    }
+
+    fn with(files: &str, more: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Desk {
         let workspace = Workspace::new(files);
         let rules = Rules::allowing(["Edit(**)"], Origin::Session);
-        let engine = engine(&workspace).tools(crate::builtin()).rules(rules).build().unwrap();
+        let engine = more(engine(&workspace).tools(crate::builtin()).rules(rules)).build().unwrap();
         let session = session(&engine, &workspace);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         Desk { workspace, session, runtime }

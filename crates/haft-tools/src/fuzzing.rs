@@ -55,7 +55,7 @@ fn check(block: &Block) {
 
 /// A text after an edit, and the lines in it at which the replacements start.
 pub fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<(String, Vec<usize>), String> {
-    match edit_text(text, old, new, all) {
+    match edit_text(text, &[], old, new, all) {
         Ok(edited) => Ok((edited.text, edited.places)),
         Err(refused) => Err(refused.to_string()),
     }
@@ -83,7 +83,7 @@ pub fn patch(text: &str, patch: &str) -> Result<Vec<Patched>, String> {
         let lines: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
         let (old, new) =
             (hunks.iter().map(|hunk| hunk.before().count()), hunks.iter().map(|hunk| hunk.after().count()));
-        let text = apply(text, hunks, Numbers::Hold).map(|applied| applied.text);
+        let text = apply(text, &[], hunks, Numbers::Hold).map(|applied| applied.text);
         Patched {
             removed: lines - new.sum::<usize>(),
             added: lines - old.sum::<usize>(),

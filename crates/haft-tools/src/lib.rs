@@ -34,6 +34,7 @@ mod write; //        Write: a file with this content
 mod kernel; //       for those that see the runtime: what their two halves share
 mod items; //        for several: things to do, and what waits for what
 mod process; //      for several: what a process finds around it
+mod quoted; //       for several: what a program prints is no note of ours
 mod diff; //         for several: a change as a person sees it
 mod preview; //      for several: a change before it is made
 mod stored; //       for several: a text file that is about to be changed
@@ -44,6 +45,8 @@ mod shown; //        for searches: a path as the model reads it
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing; //  for fuzz targets: what strangers' bytes reach
+#[cfg(test)]
+mod hidden;
 #[cfg(test)]
 mod desk; //         for tests: a session that may edit
 

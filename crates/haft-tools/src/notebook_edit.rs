@@ -125,7 +125,10 @@ fn read(files: &dyn Files, path: &Path) -> Result<text::Text, Fault> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(Fault::failed(format!("{} is too large for a notebook", shown(path))));
     }
-    text::decode(bytes).map_err(|err| Fault::failed(format!("{} cannot be edited: {err}", shown(path))))
+    let text = text::decode(bytes)
+        .map_err(|err| Fault::failed(format!("{} cannot be edited: {err}", shown(path))))?;
+    files.secrets_in(&text.content);
+    Ok(text)
 }
 
 /// A notebook after an edit.

@@ -9,7 +9,7 @@ use haft_shell::{
     run::{Confine, Launch, Process, Unfenced, confined},
     sandbox::{Confinement, Loopback, Network, SandboxError, is_loopback},
 };
-use haft_tool::{Cx, Fault, Grant, Refusal, SessionFacts};
+use haft_tool::{Cx, Fault, Grant, ReadScope, Refusal, SessionFacts};
 
 /// Starts it behind the fence that a grant stands for; `cannot` says what it means that the program does not start.
 pub(crate) async fn start(
@@ -43,6 +43,10 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         only_looks,
         write: grant.write.clone(),
         make: grant.make.clone(),
+        read: match &grant.reads {
+            ReadScope::Everything => None,
+            ReadScope::Confined(places) => Some(places.clone()),
+        },
         deny_read: grant.deny_read.clone(),
         network,
         required: grant.required,

@@ -8,7 +8,7 @@ use haft_tool::{Access, Cx, Effects, Fault, Reply, Spec, Task, TaskNews, TaskSta
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::shown::count;
+use crate::{quoted::quoted, shown::count};
 
 /// Tells what a task in the background has printed since you last looked, and whether it still runs.
 ///
@@ -138,7 +138,7 @@ fn reply(input: &TaskOutputInput, task: &dyn Task, news: &TaskNews, found: bool)
         lines.push(format!("[… {} before this not shown{whole} …]", count(news.skipped, "byte")));
     }
     let text = news.text.trim_end_matches('\n');
-    lines.extend((!text.is_empty()).then(|| text.to_owned()));
+    lines.extend((!text.is_empty()).then(|| quoted(text).into_owned()));
     let state = task.state();
     let nothing = if text.is_empty() { "nothing new; " } else { "" };
     lines.push(match (&state, &input.pattern) {

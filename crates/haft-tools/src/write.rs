@@ -1,6 +1,6 @@
 //! `Write`: a file with this content.
 
-use std::{borrow::Cow, io::Read as _, path::Path};
+use std::{borrow::Cow, fs::File, io::Read as _, path::Path};
 
 use haft_tool::{AbsolutePath, Cx, Effects, Fault, Files, Reply, Spec, Tool, View, shown};
 use schemars::JsonSchema;
@@ -104,6 +104,14 @@ impl Before {
             Some(_) => {}
         }
         let file = files.open(path)?;
+        let before = Before::of(file, path)?;
+        if let Some(text) = &before.text {
+            files.secrets_in(text);
+        }
+        Ok(before)
+    }
+
+    fn of(file: File, path: &Path) -> Result<Before, Fault> {
         let cannot = |err| Fault::io("read", path, err);
         let is_whole = file.metadata().map_err(cannot)?.len() <= MOST_READ;
         let mut bytes = Vec::new();

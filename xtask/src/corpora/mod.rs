@@ -11,6 +11,7 @@ mod secrets; //  is it taken out?
 mod sandbox; //  does it hold?
 mod peers; //    what do others say to the same command lines?
 mod gtfobins; // what does haft say to snippets that misuse programs?
+mod nl2bash; //  how much of a public collection of command lines is asked?
 mod stage; //    the directories of a case
 mod session; //  a session of haft, in this process
 
@@ -43,6 +44,9 @@ const CORPORA: [(&str, Judge); 6] = [
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
+    if words.contains(&"--nl2bash") {
+        return nl2bash::run(words);
+    }
     let options = Options::parse(words)?;
     if let Some(directory) = &options.gtfobins {
         return gtfobins::run(directory);

@@ -4,8 +4,8 @@
 //! small repository, watched by strace. Every file of the workspace that it tried to open must be among the effects that
 //! were foreseen, and what was called read-only must leave the workspace as it was.
 
-mod sample; //  the repository that they run in
-mod trace; //   what strace saw
+pub(crate) mod sample; //  the repository that they run in
+pub(crate) mod trace; //   what strace saw
 
 use std::{
     collections::BTreeSet,
@@ -120,6 +120,17 @@ fn is_safe_to_run(effects: &Effects, sample: &Sample) -> bool {
 
 /// Runs a command line, and says what was not foreseen.
 fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Result<Vec<String>> {
+    surprises(haft, sample, line, effects, &|tried| is_foreseen(tried, effects, sample))
+}
+
+/// The same by another idea of what was foreseen.
+pub(crate) fn surprises(
+    haft: &Haft,
+    sample: &Sample,
+    line: &str,
+    effects: &Effects,
+    is_foreseen: &dyn Fn(&Tried) -> bool,
+) -> Result<Vec<String>> {
     let before = sample.contents()?;
     let log = sample.root().join("trace");
     let mut strace = Command::new("strace");
@@ -129,8 +140,11 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
         .arg(sandboxed.get_program())
         .args(["sandbox", "--network", "off", "--write"])
         .arg(sample.workspace());
-    strace.args(["--", "env", "GIT_OPTIONAL_LOCKS=0", "bash", "-c", line]).current_dir(sample.workspace());
+    // What goes on for ever must end by itself: whoever kills strace lets go of what it watches.
+    let limit = format!("{}s", LIMIT.as_secs() / 2);
+    strace.args(["--", "env", "GIT_OPTIONAL_LOCKS=0", "timeout", "-k", "1s", &limit, "bash", "-c", line]);
     strace
+        .current_dir(sample.workspace())
         .env_clear()
         .envs(sandboxed.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .env("HOME", sample.home());
@@ -138,7 +152,7 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
     watch(&mut strace, LIMIT)?;
     let tried = trace::read(&log, &sample.workspace()).context("what strace wrote")?;
     let mut surprises: Vec<String> =
-        tried.iter().filter(|tried| !is_foreseen(tried, effects, sample)).map(ToString::to_string).collect();
+        tried.iter().filter(|tried| !is_foreseen(tried)).map(ToString::to_string).collect();
     if effects.is_read_only() && sample.contents()? != before {
         surprises.push("it was called read-only and changed something".to_owned());
     }
@@ -146,7 +160,7 @@ fn observe(haft: &Haft, sample: &Sample, line: &str, effects: &Effects) -> Resul
     Ok(surprises)
 }
 
-fn is_foreseen(tried: &Tried, effects: &Effects, sample: &Sample) -> bool {
+pub(crate) fn is_foreseen(tried: &Tried, effects: &Effects, sample: &Sample) -> bool {
     let Tried::Path { path, access } = tried else { return false };
     if !path.starts_with(sample.workspace()) {
         // Elsewhere a command writes into a layer of its own, which is gone with it: nothing may be left.
@@ -192,6 +206,6 @@ fn is_looked_at(path: &Path, effects: &Effects, sample: &Sample) -> bool {
 }
 
 /// A path without `.`, `..` and links, as strace shows what was opened.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| by_text(path))
 }

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use haft_tool::PathBase;
 use tempfile::TempDir;
 
-pub(super) struct Sample {
+pub(crate) struct Sample {
     root: PathBuf,
     _directory: TempDir,
 }
@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 14] = [
 ];
 
 impl Sample {
-    pub(super) fn new() -> Result<Sample> {
+    pub(crate) fn new() -> Result<Sample> {
         // Not below /tmp, which the sandbox may have its own of.
         let directory = tempfile::Builder::new().prefix("haft-touches-").tempdir_in(home_of_samples()?)?;
         let root = directory.path().canonicalize()?;
@@ -61,24 +61,24 @@ impl Sample {
         Ok(())
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    pub(super) fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.root.join("ws")
     }
 
-    pub(super) fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    pub(super) fn base(&self) -> PathBase {
-        PathBase { cwd: self.workspace(), home: Some(self.home()) }
+    pub(crate) fn base(&self) -> PathBase {
+        PathBase { cwd: self.workspace(), home: Some(self.home()), workspace: Some(self.workspace()) }
     }
 
     /// Every file of the workspace with its content; git's own book-keeping of when it last looked is none.
-    pub(super) fn contents(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    pub(crate) fn contents(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         let mut contents = BTreeMap::new();
         gather(&self.workspace(), &mut contents)?;
         contents.remove(&self.workspace().join(".git/index"));

@@ -13,7 +13,7 @@ use haft_tool::{Access, by_text};
 
 /// Something that a process tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tried {
+pub(crate) enum Tried {
     Path { path: PathBuf, access: Access },
     Connect(String),
 }
@@ -54,7 +54,7 @@ const CHANGES: [&str; 21] = [
 ];
 
 /// What the command line tried, from the log of everything: the sandbox's own steps come before.
-pub(super) fn read(log: &Path, workspace: &Path) -> Result<Vec<Tried>> {
+pub(crate) fn read(log: &Path, workspace: &Path) -> Result<Vec<Tried>> {
     let text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
     Ok(tried(&text, workspace))
 }

@@ -304,8 +304,10 @@ fn batch(judge: Judge, file: &Path, out: &mut Out) -> anyhow::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, from);
     let mut clerk = Clerk { judge, sessions: HashMap::new(), remarked: HashSet::new() };
     let mut line = Vec::new();
+    let mut number = 0;
     while !out.is_closed() && next_line(&mut lines, &mut line)? {
-        out.json(&clerk.answer(&line))?;
+        number += 1;
+        out.json(&clerk.answer(number, &line))?;
         if lines.buffer().is_empty() {
             // Whoever asks may wait for this answer before asking on.
             out.flush()?;
@@ -323,10 +325,18 @@ struct Clerk {
 }
 
 impl Clerk {
-    fn answer(&mut self, line: &[u8]) -> Value {
+    fn answer(&mut self, number: usize, line: &[u8]) -> Value {
         let value: Value = match serde_json::from_slice(line) {
             Ok(value) => value,
-            Err(err) => return broken(Value::Null, &format!("the line is not JSON: {err}")),
+            Err(err) => {
+                // Half a surrogate is no text, but what stands beside it can be read: the answer says whose it is.
+                let read = std::str::from_utf8(line).ok().and_then(|text| haft_schema::parse(text).ok());
+                let id = read.and_then(|value| value.get("id").cloned()).unwrap_or(Value::Null);
+                let at = err.column();
+                let problem = err.to_string();
+                let problem = problem.split(" at line ").next().unwrap_or_default();
+                return broken(id, &format!("line {number} is not JSON: {problem} (column {at})"));
+            }
         };
         let id = value.get("id").cloned().unwrap_or(Value::Null);
         for key in unheard(&value) {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
+use crate::draw::is_unseen;
+
 /// A diff that takes longer is made coarser, never longer.
 const LONGEST: Duration = Duration::from_millis(500);
 
@@ -33,19 +35,9 @@ pub(crate) fn revealed_line(text: &str) -> String {
 fn shown(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if hides(c) && !is_kept(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if is_unseen(c) && !is_kept(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
     }
     shown
-}
-
-/// What is not seen, or changes what is seen around it: controls, directions, joiners, fillers, selectors, tags.
-pub(super) fn hides(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{e000}'..='\u{f8ff}')
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `haft call Bash`: commands from the command line.
 
-use std::{fs, process::Command, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
 use crate::kit::{Place, Ran};
 
@@ -27,6 +27,24 @@ fn a_command_that_only_looks_needs_no_permission_and_could_not_do_more() {
     assert_eq!(ran.out, "1\n");
     // Nobody knows what `sh` does with a script that comes in, and nobody is there to be asked.
     place.haft(&["call", "Bash", r#"{"command":"cat a.txt | sh"}"#, "-q"]).expect(3, "");
+}
+
+#[test]
+fn a_program_of_the_workspace_is_not_taken_for_one_of_the_system() {
+    let place = Place::new("-- project/a.txt\nx\n-- project/bin/cat\n#!/bin/sh\necho fake\n");
+    let own = place.path("project/bin");
+    fs::set_permissions(own.join("cat"), fs::Permissions::from_mode(0o755)).unwrap();
+    let cat = r#"{"command":"cat a.txt"}"#;
+    for first in [own.to_str().unwrap(), "bin"] {
+        let path = format!("{first}:/usr/local/bin:/usr/bin:/bin");
+        let run =
+            |arguments: &[&str]| Ran::of(&place.command(arguments).env("PATH", &path).output().unwrap());
+        run(&["call", "Bash", cat]).expect(3, "");
+        run(&["call", "Bash", r#"{"command":"env cat a.txt"}"#]).expect(3, "");
+        let looks = r#"{"command":"head -1 a.txt; echo $PATH"}"#;
+        assert_eq!(run(&["call", "Bash", looks]).expect(0, "").out, "x\n/usr/local/bin:/usr/bin:/bin\n");
+        assert_eq!(run(&["call", "Bash", cat, "--allow", "Bash(cat:*)"]).expect(0, "").out, "fake\n");
+    }
 }
 
 #[test]

@@ -67,16 +67,25 @@ fn a_batch_answers_every_line_in_order() {
         r#"{"id":10,"tool":"Stat","input":{"path":7}}"#.to_owned(),
         r#"{"id":11,"tool":"Stat","input":{"path":7}}"#.to_owned(),
         "[]".to_owned(),
+        r#"{"id":13,"tool":"Bash","input":{"command":"echo \ud800"}}"#.to_owned(),
+        r#"{"id":"\udfff","tool":"Bash","input":{"command":"ls"}}"#.to_owned(),
+        read(json!(15), "a.txt", json!({})),
     ];
     let answers = batch(&place, &lines);
     let verdicts: Vec<&str> = answers.iter().map(|answer| answer["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts[..6], ["allow", "deny", "ask", "deny", "deny", "deny"]);
-    assert!(verdicts[6..].iter().all(|verdict| *verdict == "deny"));
+    assert_eq!(verdicts[15], "allow");
+    assert!(verdicts[6..15].iter().all(|verdict| *verdict == "deny"));
     let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
-    assert_eq!(json!(ids), json!([1, null, "x", 3, 4, 5, 6, 7, 8, null, 10, 11, null]));
-    for (at, words) in
-        [(1, "not JSON"), (6, "unknown variant `yolo`"), (7, "deny rule `Read(`"), (9, "not JSON")]
-    {
+    assert_eq!(json!(ids), json!([1, null, "x", 3, 4, 5, 6, 7, 8, null, 10, 11, null, 13, "\u{fffd}", 15]));
+    for (at, words) in [
+        (1, "line 2 is not JSON"),
+        (13, "line 14 is not JSON"),
+        (14, "hex escape"),
+        (6, "unknown variant `yolo`"),
+        (7, "deny rule `Read(`"),
+        (9, "not JSON"),
+    ] {
         assert!(answers[at]["error"].as_str().unwrap().contains(words), "{}", answers[at]);
     }
     assert_eq!(answers[4]["class"], "read_only");

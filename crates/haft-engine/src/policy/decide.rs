@@ -9,7 +9,8 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Refusal, Spec, Spread,
+    Access, Caller, Certainty, Class, CommandEffect, Effects, HostEffect, MACHINE, Mention, PathEffect,
+    Refusal, Spec, Spelling, Spread, StateEffect,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use super::{
     protected,
     rule::BASH,
     rules::{Hits, Patterns, Policy, Rank, RuleId, UNHEARD},
-    trace::{Cascade, Trace},
+    trace::{Addresses, Cascade, Known, Trace},
 };
 
 /// One call, as far as it matters for whether it may run.
@@ -77,6 +78,8 @@ pub struct Decision {
     pub refusal: Option<Refusal>,
     /// Why.
     pub trace: Trace,
+    /// Whether a rule or a mode says yes to what the call runs, and not the defaults alone.
+    pub(super) approved: bool,
 }
 
 /// What a stage answers.
@@ -96,7 +99,7 @@ pub(super) enum Cause {
     Role,
     /// A path is not absolute.
     RelativePath,
-    /// An address of a private network, and what kind.
+    /// An address of a private network, and what kind: refused where the call itself names it, asked where its command does.
     PrivateAddress(&'static str),
     /// Plan mode, and not read-only.
     PlanMode,
@@ -135,6 +138,7 @@ pub(super) enum Part {
     Path(usize),
     Host(usize),
     Command(usize),
+    Mention(usize),
 }
 
 impl Policy {
@@ -150,6 +154,7 @@ impl Policy {
             survey.ask.map(|(rule, part)| Finding::ask(Cause::Rule(rule), part)),
             survey.below.map(|(rule, part)| Finding::ask(Cause::Below(rule), part)),
             survey.protected.map(|(why, part)| Finding::ask(Cause::Protected(why), part)),
+            survey.near.map(|(what, part)| Finding::ask(Cause::PrivateAddress(what), part)),
             bypass_mode(request),
             survey.whole_tool(),
             Some(self.coverage(request, &survey)),
@@ -158,7 +163,10 @@ impl Policy {
         let decided = findings.next().expect("the last stage always answers");
         // What would have decided otherwise is something else, not the same rule seen from another side.
         let otherwise = findings.find(|finding| finding.rule().is_none() || finding.rule() != decided.rule());
-        Decision::new(self, request, decided, otherwise, survey.cascade)
+        let approved = decided.cause == Cause::Bypass
+            || (decided.verdict == Verdict::Allow
+                && (survey.whole_tool().is_some() || survey.commands_approved));
+        Decision { approved, ..Decision::new(self, request, decided, otherwise, survey.known()) }
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.
@@ -195,6 +203,12 @@ impl Policy {
         let mut withheld = Withheld { rules, asked: None };
         withheld.asked = withheld.find(root).ask;
         (!withheld.rules.is_empty()).then_some(withheld)
+    }
+
+    /// Whether a rule that counts in calls of these names denies reading anything.
+    pub(crate) fn denies_reading<'a>(&'a self, names: impl Iterator<Item = &'a str>) -> bool {
+        let scoped = names.filter_map(|name| self.scoped.get(name));
+        iter::once(&self.shared).chain(scoped).any(|patterns| patterns.paths(Access::Read).denies())
     }
 
     /// Where rules speak against reading, as far as they count in calls of these names: for whoever must keep a process
@@ -284,6 +298,12 @@ impl Policy {
         rules.filter_map(|rules| seen.ways().find_map(|way| rules.speaks_below(way))).min()
     }
 
+    /// A rule that denies reading a name that a pattern fits.
+    fn fits(&self, request: &Request<'_>, mention: &Mention) -> Option<RuleId> {
+        let mut patterns = self.patterns(request);
+        patterns.find_map(|patterns| patterns.paths(Access::Read).fits(bytes(&mention.path)))
+    }
+
     fn is_named_by_a_rule(&self, request: &Request<'_>, seen: &Seen<'_>) -> bool {
         let named = |target: &[u8]| {
             self.patterns(request).any(|patterns| patterns.paths(Access::Write).naming(target).is_some())
@@ -316,8 +336,17 @@ pub struct Withheld<'a> {
 impl Withheld<'_> {
     /// Whether a path below the root, free of links, is left out. What is below it then is, too.
     pub fn covers(&self, path: &Path) -> bool {
+        self.why(path).is_some()
+    }
+
+    /// Why it is left out: denied, or asked about. `None` if it is not.
+    pub fn why(&self, path: &Path) -> Option<Verdict> {
         let hits = self.find(path);
-        hits.deny.is_some() || hits.asks_more || (hits.ask.is_some() && hits.ask != self.asked)
+        if hits.deny.is_some() {
+            return Some(Verdict::Deny);
+        }
+        let asks = hits.asks_more || (hits.ask.is_some() && hits.ask != self.asked);
+        asks.then_some(Verdict::Ask)
     }
 
     fn find(&self, path: &Path) -> Hits {
@@ -393,7 +422,12 @@ struct Survey {
     /// A rule that speaks against something below a path of which everything is touched.
     below: Option<(RuleId, Part)>,
     relative: Option<Part>,
+    /// A private address that the call itself names,
     private: Option<(&'static str, Part)>,
+    /// and one that its command does.
+    near: Option<(&'static str, Part)>,
+    /// Whether a rule names one.
+    near_is_named: bool,
     protected: Option<(&'static str, Part)>,
     /// The first part that nothing covers.
     uncovered: Option<(Cause, Part)>,
@@ -403,6 +437,8 @@ struct Survey {
     covered_rank: Option<Rank>,
     /// Whether an allow rule speaks of something that the call changes.
     spoken_of: bool,
+    /// Whether a rule allows a command, or what it exists to touch, that the defaults would not.
+    commands_approved: bool,
     /// What each layer says.
     cascade: Cascade,
 }
@@ -424,8 +460,21 @@ impl Survey {
         for (index, effect) in request.effects.commands().iter().enumerate() {
             survey.look_at_command(policy, effect, Part::Command(index));
         }
+        survey.look_at_machine(request);
+        if survey.deny.is_none() && policy.denies_reading(request.names()) {
+            survey.look_at_mentions(policy, request);
+        }
         survey.ask = survey.asks_whole(request).map(|rule| (rule, Part::Whole)).or(survey.ask);
         survey
+    }
+
+    /// No broad rule means that the machine may stop: only rules for every part of the call do.
+    fn look_at_machine(&mut self, request: &Request<'_>) {
+        let is_machine = |state: &StateEffect| state.key == MACHINE && state.access == Access::Write;
+        let is_covered = self.uncovered.is_none() && !request.effects.is_unknown();
+        if !is_covered && self.protected.is_none() && request.effects.state().iter().any(is_machine) {
+            self.protected = Some(("which may stop the machine, or all that runs on it", Part::Whole));
+        }
     }
 
     /// A rule for the whole tool covers what is not known, too. But a command line that is not understood may be just
@@ -444,10 +493,12 @@ impl Survey {
 
     fn look_at_host(&mut self, policy: &Policy, request: &Request<'_>, effect: &HostEffect, part: Part) {
         let hits = policy.find_host(request, effect);
-        // What a command contacts is refused by the proxy that it has to go through.
-        if effect.by.is_none() && self.private.is_none() && !policy.names_host(request.names(), &effect.host)
-        {
-            self.private = addresses::why(&effect.host).map(|what| (what, part));
+        if let Some(what) = addresses::why(&effect.host) {
+            let slot = if effect.by.is_none() { &mut self.private } else { &mut self.near };
+            match policy.names_host(request.names(), &effect.host) {
+                true => self.near_is_named = true,
+                false => drop(slot.get_or_insert((what, part))),
+            }
         }
         self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
         let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
@@ -474,7 +525,9 @@ impl Survey {
         }
         self.spoken_of |= hits.allow.is_some() && effect.access == Access::Write;
         let inside = seen.is_inside(bytes(request.workspace));
-        let allow = hits.allow.or_else(|| policy.allows_command(request, effect.by));
+        let by_command = policy.allows_command(request, effect.by).filter(|_| hits.allow.is_none());
+        let allow = hits.allow.or(by_command);
+        self.commands_approved |= by_command.is_some() && !inside;
         self.note(hits, allow, part);
         let covered = match (allow, effect.access) {
             (Some(rule), _) => Ok(Cause::Rule(rule)),
@@ -494,11 +547,44 @@ impl Survey {
         }
         self.spoken_of |= hits.allow.is_some();
         let covered = match hits.allow {
-            Some(rule) => Ok(Cause::Rule(rule)),
+            Some(rule) => {
+                self.commands_approved |= effect.class != Class::ReadOnly;
+                Ok(Cause::Rule(rule))
+            }
             None if effect.class == Class::ReadOnly && !effect.argv.is_empty() => Ok(Cause::Harmless),
             None => Err(Cause::Command),
         };
         self.cover(covered, part);
+    }
+
+    /// What words may name is held against rules that deny, and no others: it may be text. A name that looks like any word
+    /// counts only if it is there: `secrets` is what `kubectl get` is told, and may be a directory. A rule that covers the workspace with all that could be named says nothing of one word.
+    fn look_at_mentions(&mut self, policy: &Policy, request: &Request<'_>) {
+        let find = |seen: &Seen<'_>| policy.find_path(request, Access::Read, seen).deny;
+        let whole = find(&Seen::at(request.workspace, None));
+        for (index, mention) in request.effects.mentions().iter().enumerate() {
+            if mention.spelling == Spelling::PlainWord && !mention.exists {
+                continue;
+            }
+            if mention.spelling == Spelling::Pattern && self.below.is_none() {
+                self.below = policy.fits(request, mention).map(|rule| (rule, Part::Mention(index)));
+            }
+            let denied = find(&Seen::at(&mention.path, mention.target.as_deref()));
+            if let Some(rule) = denied.filter(|_| denied != whole) {
+                self.deny = Some((rule, Part::Mention(index)));
+                return;
+            }
+        }
+    }
+
+    /// What is told of it, whatever decides.
+    fn known(&self) -> Known {
+        let addresses = match (self.private.or(self.near), self.near_is_named) {
+            (Some(_), _) => Addresses::Private,
+            (None, true) => Addresses::Named,
+            (None, false) => Addresses::Public,
+        };
+        Known { cascade: self.cascade, addresses }
     }
 
     /// Of what asks and what allows, the one that is heard earlier counts; the ask if they are heard together.

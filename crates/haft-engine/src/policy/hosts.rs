@@ -1,6 +1,8 @@
-//! Host rules: compared by label, in lower case, without one final dot.
+//! Host rules: compared by label, in the one form that a host has however it is written.
 
-use std::{borrow::Cow, collections::HashMap, net::Ipv6Addr};
+use std::{collections::HashMap, net::Ipv6Addr};
+
+use haft_tool::host_in_one_form;
 
 use super::{
     decide::Verdict,
@@ -30,7 +32,7 @@ impl HostRules {
         if self.exact.is_empty() && self.below.is_empty() {
             return hits;
         }
-        let host = normal(host);
+        let host = host_in_one_form(host);
         hits.merge(self.exact.get(&*host).copied());
         for (dot, _) in host.match_indices('.').filter(|(dot, _)| *dot > 0) {
             hits.merge(self.below.get(&host[dot + 1..]).copied());
@@ -42,20 +44,8 @@ impl HostRules {
 impl HostRules {
     /// The allow rule that names this very host.
     pub(super) fn naming(&self, host: &str) -> Option<RuleId> {
-        self.exact.get(&*normal(host))?.allow
+        self.exact.get(&*host_in_one_form(host))?.allow
     }
-}
-
-/// The one way to write a host.
-pub(super) fn normal(host: &str) -> Cow<'_, str> {
-    if let Some(address) = ipv6(host) {
-        return Cow::Owned(format!("[{address}]"));
-    }
-    let host = host.strip_suffix('.').unwrap_or(host);
-    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Cow::Owned(host.to_ascii_lowercase());
-    }
-    Cow::Borrowed(host)
 }
 
 /// The address in `[::1]`.

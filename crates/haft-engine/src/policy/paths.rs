@@ -29,6 +29,8 @@ pub(super) struct PathRules {
     root: Directory,
     /// Whether there is a rule that asks or denies.
     restricts: bool,
+    /// Whether there is a rule that denies.
+    denies: bool,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ struct Globs {
 
 impl PathRules {
     pub(super) fn new(access: Access) -> PathRules {
-        PathRules { access, root: Directory::default(), restricts: false }
+        PathRules { access, root: Directory::default(), restricts: false, denies: false }
     }
 
     /// Adds a rule whose pattern begins at `base`. The globs count after [`finish`](PathRules::finish).
@@ -68,6 +70,7 @@ impl PathRules {
     ) -> Result<(), globset::Error> {
         let careful = verdict != Verdict::Allow;
         self.restricts |= careful;
+        self.denies |= verdict == Verdict::Deny;
         let directory = self.root.at(base, path);
         match path.glob.as_deref() {
             None => directory.here.add(verdict, rule),
@@ -90,6 +93,7 @@ impl PathRules {
     /// Adds a rule for every path there is.
     pub(super) fn add_everywhere(&mut self, verdict: Verdict, rule: RuleId) {
         self.restricts |= verdict != Verdict::Allow;
+        self.denies |= verdict == Verdict::Deny;
         self.root.below.add(verdict, rule);
         if verdict != Verdict::Allow || self.access == Access::Read {
             self.root.here.add(verdict, rule);
@@ -104,6 +108,11 @@ impl PathRules {
     /// Whether any path may be covered by a rule that asks or denies.
     pub(super) fn restricts(&self) -> bool {
         self.restricts
+    }
+
+    /// Whether any path may be covered by a rule that denies.
+    pub(super) fn denies(&self) -> bool {
+        self.denies
     }
 
     /// Adds the places where rules ask or deny.
@@ -142,6 +151,12 @@ impl PathRules {
         found.or_else(|| directory.speaks())
     }
 
+    /// A rule that denies a name which this path with wildcards fits, as far as the rule is written with plain names.
+    pub(super) fn fits(&self, pattern: &[u8]) -> Option<RuleId> {
+        let names: Vec<&[u8]> = names(pattern).collect();
+        if self.denies { self.root.fits(&names) } else { None }
+    }
+
     /// The allow rule that names this very path without a wildcard.
     pub(super) fn naming(&self, path: &[u8]) -> Option<RuleId> {
         let (mut directory, mut rest) = (&self.root, strip_slash(path));
@@ -163,6 +178,14 @@ impl Directory {
             directory = directory.children.entry(name.into()).or_default();
         }
         directory
+    }
+
+    fn fits(&self, wanted: &[&[u8]]) -> Option<RuleId> {
+        let Some((first, rest)) = wanted.split_first() else { return self.here.deny };
+        let anywhere = self.anywhere.iter().filter(|(name, _)| wanted.iter().any(|glob| may_be(glob, name)));
+        let below = self.children.iter().filter(|(name, _)| may_be(first, name));
+        let below = below.filter_map(|(_, child)| child.here.deny.or_else(|| child.fits(rest)));
+        anywhere.filter_map(|(_, hits)| hits.deny).chain(below).min()
     }
 
     /// A rule that asks or denies about names that may stand anywhere below.
@@ -251,6 +274,19 @@ impl Globs {
     }
 }
 
+/// Whether the shell may put this name for a part of a pattern. One of wildcards alone says nothing of a name.
+fn may_be(glob: &[u8], name: &[u8]) -> bool {
+    if glob == name {
+        return true;
+    }
+    let is_hidden = name.starts_with(b".") && !glob.starts_with(b".");
+    if is_hidden || !glob.iter().any(|byte| b"*?[".contains(byte)) || glob.iter().all(|byte| *byte == b'*') {
+        return false;
+    }
+    let glob = std::str::from_utf8(glob).ok().and_then(|glob| Glob::new(glob).ok());
+    glob.is_none_or(|glob| glob.compile_matcher().is_match(Path::new(OsStr::from_bytes(name))))
+}
+
 /// The name in `**/name`, which also covers what is below, and in `**/name/**` where that covers the name itself.
 fn name_anywhere(glob: &str, careful: bool) -> Option<String> {
     let rest = glob.strip_prefix("**/")?;
@@ -295,9 +331,14 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     pub(super) fn of(effect: &'a PathEffect) -> Seen<'a> {
-        let named = bytes(&effect.path);
+        Seen::at(&effect.path, effect.target.as_deref())
+    }
+
+    /// A path and what it really is, if that is known.
+    pub(super) fn at(path: &'a Path, target: Option<&'a Path>) -> Seen<'a> {
+        let named = bytes(path);
         let spelling = tidy(named);
-        let target = match effect.target.as_deref().map(bytes) {
+        let target = match target.map(bytes) {
             Some(target) if target != named => Some(tidy(target)),
             None if goes_up(named) => None,
             _ => Some(spelling.clone()),

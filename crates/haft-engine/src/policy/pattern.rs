@@ -188,7 +188,7 @@ pub(super) fn host(piece: Piece<'_>) -> Result<HostPattern, SyntaxError> {
     }
     let (name, below) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
     check_host(piece.cut(if below { 2 } else { 0 }, text.len()))?;
-    let name = hosts::normal(name).into_owned();
+    let name = haft_tool::host_in_one_form(name).into_owned();
     if below && name.rsplit('.').next().is_some_and(|label| label.bytes().all(|byte| byte.is_ascii_digit())) {
         return Err(piece.wrong(0, "an address has no labels in front", "write the whole address"));
     }

@@ -65,6 +65,11 @@ impl Permit {
         self.warrant
     }
 
+    /// Whether somebody or a rule said yes to what the call runs. Otherwise it runs because it stays inside the workspace.
+    pub fn is_approved(&self) -> bool {
+        self.warrant != Warrant::Policy || self.decision.approved
+    }
+
     /// The rules that were written down with the yes. Their texts may hold secrets.
     pub fn written(&self) -> &[String] {
         self.written.as_deref().unwrap_or_default()

@@ -5,9 +5,12 @@
 
 use std::path::Path;
 
-use haft_tool::{Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread};
+use haft_tool::{
+    Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread, host_in_one_form,
+};
 
 use super::{
+    addresses,
     decide::{Request, Verdict},
     launchers::says_what_runs,
     paths::{Seen, bytes},
@@ -32,7 +35,8 @@ impl Policy {
     /// The same for all sessions to come, wherever they work: paths from the root, only what is not allowed already, and
     /// only if the call, asked because nothing covers it, would then run unasked.
     pub fn lasting_rules(&self, request: &Request<'_>) -> Option<Vec<String>> {
-        if !self.decide(request).trace.is_uncovered() {
+        let trace = self.decide(request).trace;
+        if !trace.is_uncovered() && !trace.asks_about_an_address() {
             return None;
         }
         let mut rules = suggest(request, None).filter(|rules| self.would_allow(rules, request))?;
@@ -155,6 +159,10 @@ impl Suggested<'_> {
 
     fn hosts(&mut self) -> Option<()> {
         let effects = self.request.effects;
+        // Where a command contacts a private network, the rule for it does not name the host.
+        let near = effects.hosts().iter().filter(|effect| effect.by.is_some());
+        let near = near.map(|effect| effect.host.as_str()).filter(|host| addresses::why(host).is_some());
+        near.for_each(|host| self.add(format!("{WEB_FETCH}(domain:{})", host_in_one_form(host))));
         for HostEffect { host, access, .. } in effects.hosts().iter().filter(|effect| effect.by.is_none()) {
             let tool = match access {
                 Access::Read => WEB_FETCH,

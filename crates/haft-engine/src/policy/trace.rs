@@ -32,6 +32,7 @@ pub struct Trace {
     decided: Told,
     otherwise: Option<Told>,
     cascade: Cascade,
+    addresses: Addresses,
     /// Boxed, because it is rare.
     heard: Option<Box<Heard>>,
 }
@@ -65,7 +66,7 @@ impl Decision {
         request: &Request<'_>,
         decided: Finding,
         otherwise: Option<Finding>,
-        cascade: Cascade,
+        Known { cascade, addresses }: Known,
     ) -> Decision {
         let refused = decided.verdict == Verdict::Ask && request.mode == Mode::DontAsk;
         let verdict = if refused { Verdict::Deny } else { decided.verdict };
@@ -80,6 +81,7 @@ impl Decision {
             decided: tell(decided),
             otherwise: otherwise.map(tell),
             cascade,
+            addresses,
             heard: None,
         };
         let refusal = (verdict == Verdict::Deny).then_some(match decided.cause {
@@ -89,7 +91,7 @@ impl Decision {
             Cause::Rule(_) if !refused => Refusal::Rule,
             _ => Refusal::Mode,
         });
-        Decision { verdict, refusal, trace }
+        Decision { verdict, refusal, trace, approved: false }
     }
 
     /// The same, with what hooks said of it. `decided` is the word that counts, if one does, and what it makes of it.
@@ -170,7 +172,12 @@ impl Decision {
     fn way_out(&self, request: &Request<'_>) -> String {
         let liftable = matches!(
             self.trace.decided.finding.cause,
-            Cause::ReadOutside | Cause::Write | Cause::Host | Cause::Command | Cause::External
+            Cause::ReadOutside
+                | Cause::Write
+                | Cause::Host
+                | Cause::Command
+                | Cause::External
+                | Cause::PrivateAddress(_)
         );
         match suggest::narrowest_rules(request).filter(|_| liftable) {
             Some(rules) => {
@@ -243,6 +250,12 @@ impl Trace {
         );
         let uncovered = uncovered || cause == Cause::Irreversible;
         self.verdict == Verdict::Ask && uncovered && !self.is_decided_by_a_hook()
+    }
+
+    /// Whether a person is asked because a command contacts a private network: a rule that names the host would let it run.
+    pub(super) fn asks_about_an_address(&self) -> bool {
+        let is_address = matches!(self.decided.finding.cause, Cause::PrivateAddress(_));
+        self.verdict == Verdict::Ask && is_address && !self.is_decided_by_a_hook()
     }
 
     fn listed(&self) -> Option<&Listed> {
@@ -375,6 +388,9 @@ impl Trace {
                 "" => "what it does is not known beforehand, and no rule allows the tool".to_owned(),
                 doubts => format!("it is not understood ({doubts}), and no rule allows the tool"),
             },
+            Cause::Below(rule) if matches!(told.finding.part, Part::Mention(_)) => {
+                format!("{part}, which may be what {} speaks of", self.table.listed(rule))
+            }
             Cause::Below(rule) => {
                 format!(
                     "{part} with everything below it, and {} speaks of some of that",
@@ -403,7 +419,12 @@ impl Trace {
             0 => rules(Verdict::Deny),
             1 => "the caller may call it".to_owned(),
             2 => "all paths are absolute".to_owned(),
-            3 => "no address of a private network is named".to_owned(),
+            3 => match self.addresses {
+                Addresses::Public => "no address of a private network is named",
+                Addresses::Named => "a rule names each address of a private network",
+                Addresses::Private => "a command names an address of a private network",
+            }
+            .to_owned(),
             5 if self.cascade.asking != 0 => "an earlier layer allows what one asks about".to_owned(),
             5 => rules(Verdict::Ask),
             6 => "no rule speaks of what is below a path".to_owned(),
@@ -412,6 +433,23 @@ impl Trace {
             _ => format!("the mode is {}", self.mode),
         }
     }
+}
+
+/// What is known of a call whatever decides about it.
+pub(super) struct Known {
+    pub(super) cascade: Cascade,
+    pub(super) addresses: Addresses,
+}
+
+/// Which hosts a call names.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Addresses {
+    /// None of a private network.
+    Public,
+    /// Some, and rules name them.
+    Named,
+    /// Some that no rule names.
+    Private,
 }
 
 /// What the layers say of a call: a bit for each.
@@ -508,6 +546,10 @@ impl Finding {
                 [verb, &effect.host].concat()
             }
             Part::Command(index) => format!("runs {}", effects.commands()[index].argv.join(" ")),
+            Part::Mention(index) => {
+                let mention = &effects.mentions()[index];
+                place_in_words("names ", &mention.path, mention.target.as_deref())
+            }
         };
         Some(shown(text).into_boxed_str())
     }
@@ -515,9 +557,13 @@ impl Finding {
 
 fn path_in_words(effect: &PathEffect) -> String {
     let verb = if effect.access == Access::Read { "reads " } else { "writes " };
-    let path = name_in_words(&effect.path);
-    match &effect.target {
-        Some(target) if target.as_os_str() != effect.path.as_os_str() => {
+    place_in_words(verb, &effect.path, effect.target.as_deref())
+}
+
+fn place_in_words(verb: &str, named: &Path, target: Option<&Path>) -> String {
+    let path = name_in_words(named);
+    match target {
+        Some(target) if target.as_os_str() != named.as_os_str() => {
             [verb, &path, " (really ", &name_in_words(target), ")"].concat()
         }
         _ => [verb, &path].concat(),

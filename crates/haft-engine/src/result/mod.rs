@@ -14,6 +14,6 @@ pub(crate) use budget::Attic;
 pub use budget::{Budget, size};
 pub(crate) use compose::{from_fault, from_reply, refused};
 pub use preview::{Preview, preview};
-pub(crate) use redact::{RedactedWriter, redact};
+pub(crate) use redact::{FileSecrets, RedactedWriter, redact};
 pub use store::{FileStore, ResultStore};
 pub use tool_result::{FaultFacts, Meta, ToolResult, Truncation};

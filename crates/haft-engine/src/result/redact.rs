@@ -4,28 +4,65 @@
 //! the events, the journal or the file of a large result holds a secret. The model is told that something is missing.
 
 use std::{
+    borrow::Cow,
     io::{self, Write},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use haft_redact::{Found, Redactor, Stream};
-use haft_tool::{Action, Block, View};
+use haft_redact::{Found, Fragments, Redactor, Stream};
+use haft_tool::{Action, Block, Hidden, View};
 use serde_json::Value;
 
 use super::ToolResult;
 
+/// The secrets in the files that a call has looked at. A tool may quote a few characters of a file, or one line of many,
+/// which by themselves look like nothing: no part of what is hidden in the whole is told.
+#[derive(Default)]
+pub(crate) struct FileSecrets(Mutex<Fragments>);
+
+impl FileSecrets {
+    /// Where the secrets stand in a file's text, which are known from now on.
+    pub(crate) fn find(&self, redactor: &Redactor, text: &str) -> Vec<Hidden> {
+        let found = redactor.hidden_ranges(text);
+        if !found.is_empty() {
+            let mut fragments = self.fragments();
+            found.iter().for_each(|(range, _)| fragments.add(&text[range.clone()]));
+        }
+        found.into_iter().map(|(range, mark)| Hidden { range, mark }).collect()
+    }
+
+    /// Takes the parts of secrets out of words about the files.
+    pub(crate) fn hide(&self, text: &mut String, found: &mut Found) {
+        if let Cow::Owned(hidden) = self.fragments().hide(text, found) {
+            *text = hidden;
+        }
+    }
+
+    /// The same with what is drawn.
+    pub(crate) fn hide_in_view(&self, view: &mut View) {
+        let cleaner = Cleaner { redactor: None, fragments: self.fragments() };
+        cleaner.view(view, &mut Found::default());
+    }
+
+    fn fragments(&self) -> MutexGuard<'_, Fragments> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Takes the secrets out of a result, and says so in it.
-pub(crate) fn redact(redactor: &Redactor, result: &mut ToolResult) {
+pub(crate) fn redact(redactor: &Redactor, secrets: &FileSecrets, result: &mut ToolResult) {
+    let cleaner = Cleaner { redactor: Some(redactor), fragments: secrets.fragments() };
     let mut found = Found::default();
-    result.blocks.iter_mut().for_each(|block| in_block(redactor, block, &mut found));
+    result.blocks.iter_mut().for_each(|block| cleaner.block(block, &mut found));
     // What the model reads is told to it; the rest repeats it in other forms.
     let told = found.clone();
-    result.observation.iter_mut().for_each(|text| in_text(redactor, text, &mut found));
-    result.messages.iter_mut().for_each(|text| in_text(redactor, text, &mut found));
-    result.actions.iter_mut().for_each(|action| in_action(redactor, action, &mut found));
-    result.data.iter_mut().for_each(|data| found.add(&redactor.redact_json(data)));
-    result.view.iter_mut().for_each(|view| in_view(redactor, view, &mut found));
-    result.meta.notes.iter_mut().for_each(|(_, note)| found.add(&redactor.redact_json(note)));
+    result.observation.iter_mut().for_each(|text| cleaner.text(text, &mut found));
+    result.messages.iter_mut().for_each(|text| cleaner.text(text, &mut found));
+    result.actions.iter_mut().for_each(|action| cleaner.action(action, &mut found));
+    result.data.iter_mut().for_each(|data| cleaner.json(data, &mut found));
+    result.view.iter_mut().for_each(|view| cleaner.view(view, &mut found));
+    result.meta.notes.iter_mut().for_each(|(_, note)| cleaner.json(note, &mut found));
+    drop(cleaner);
     if !found.is_empty() {
         result.meta.notes.insert("redacted".to_owned(), found.kinds().map(Value::from).collect());
     }
@@ -57,48 +94,84 @@ fn text_of(block: &mut Block) -> Option<&mut String> {
     }
 }
 
-fn in_text(redactor: &Redactor, text: &mut String, found: &mut Found) {
-    let redacted = redactor.redact(text);
-    if !redacted.found.is_empty() {
-        found.add(&redacted.found);
-        *text = redacted.text.into_owned();
-    }
+/// What is taken out of every part of a result: what looks like a secret, and what is a part of one.
+struct Cleaner<'a> {
+    redactor: Option<&'a Redactor>,
+    fragments: MutexGuard<'a, Fragments>,
 }
 
-fn in_block(redactor: &Redactor, block: &mut Block, found: &mut Found) {
-    match block {
-        Block::Text(text) => in_text(redactor, text, found),
-        Block::Link { uri, name, .. } => {
-            [uri, name].into_iter().for_each(|text| in_text(redactor, text, found))
+impl Cleaner<'_> {
+    fn text(&self, text: &mut String, found: &mut Found) {
+        if let Some(redactor) = self.redactor {
+            let redacted = redactor.redact(text);
+            if !redacted.found.is_empty() {
+                found.add(&redacted.found);
+                *text = redacted.text.into_owned();
+            }
         }
-        _ => {}
-    }
-}
-
-fn in_action(redactor: &Redactor, action: &mut Action, found: &mut Found) {
-    found.add(&redactor.redact_json(&mut action.input));
-    in_text(redactor, &mut action.why, found);
-}
-
-fn in_view(redactor: &Redactor, view: &mut View, found: &mut Found) {
-    match view {
-        View::Text(text) | View::Code { text, .. } => in_text(redactor, text, found),
-        View::Diff { unified, .. } => in_text(redactor, unified, found),
-        View::List(views) => views.iter_mut().for_each(|view| in_view(redactor, view, found)),
-        View::Fields(fields) => {
-            fields.iter_mut().for_each(|(name, value)| in_field(redactor, name, value, found))
+        if let Cow::Owned(hidden) = self.fragments.hide(text, found) {
+            *text = hidden;
         }
-        View::Image { caption, .. } => in_text(redactor, caption, found),
-        View::Progress { label, .. } => in_text(redactor, label, found),
     }
-}
 
-/// A field is judged by its name, too.
-fn in_field(redactor: &Redactor, name: &str, value: &mut String, found: &mut Found) {
-    let mut field = serde_json::json!({ name: std::mem::take(value) });
-    found.add(&redactor.redact_json(&mut field));
-    if let Some(Value::String(text)) = field.get_mut(name).map(Value::take) {
-        *value = text;
+    fn block(&self, block: &mut Block, found: &mut Found) {
+        match block {
+            Block::Text(text) => self.text(text, found),
+            Block::Link { uri, name, .. } => [uri, name].into_iter().for_each(|text| self.text(text, found)),
+            _ => {}
+        }
+    }
+
+    fn action(&self, action: &mut Action, found: &mut Found) {
+        self.json(&mut action.input, found);
+        self.text(&mut action.why, found);
+    }
+
+    fn view(&self, view: &mut View, found: &mut Found) {
+        match view {
+            View::Text(text) | View::Code { text, .. } => self.text(text, found),
+            View::Diff { unified, .. } => self.text(unified, found),
+            View::List(views) => views.iter_mut().for_each(|view| self.view(view, found)),
+            View::Fields(fields) => {
+                fields.iter_mut().for_each(|(name, value)| self.field(name, value, found))
+            }
+            View::Image { caption, .. } => self.text(caption, found),
+            View::Progress { label, .. } => self.text(label, found),
+        }
+    }
+
+    /// A field is judged by its name, too.
+    fn field(&self, name: &str, value: &mut String, found: &mut Found) {
+        let mut field = serde_json::json!({ name: std::mem::take(value) });
+        self.json(&mut field, found);
+        if let Some(Value::String(text)) = field.get_mut(name).map(Value::take) {
+            *value = text;
+        }
+    }
+
+    fn json(&self, value: &mut Value, found: &mut Found) {
+        if let Some(redactor) = self.redactor {
+            found.add(&redactor.redact_json(value));
+        }
+        if !self.fragments.is_empty() {
+            self.parts_in_json(value, found);
+        }
+    }
+
+    /// Deeper than this nothing is left: the redactor took it out.
+    fn parts_in_json(&self, value: &mut Value, found: &mut Found) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(hidden) = self.fragments.hide(text, found) {
+                    *text = hidden;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.parts_in_json(item, found)),
+            Value::Object(fields) => {
+                fields.iter_mut().for_each(|(_, value)| self.parts_in_json(value, found))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }
 

@@ -12,8 +12,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use haft_redact::Redactor;
 use haft_schema::nearest;
-use haft_tool::{Access, Fault, FileChange, Files, Refusal, Sight, Stamp, Visitor, Walk, Walked, shown};
+use haft_tool::{
+    Access, Fault, FileChange, Files, Hidden, Refusal, Sight, Stamp, Visitor, Walk, Walked, shown,
+};
 use rustix::{fs::OFlags, io::Errno};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +27,11 @@ use super::{
     locate::locate,
     walk::{self, Grounds},
 };
-use crate::{policy::Policy, pool::Entry, result::size};
+use crate::{
+    policy::Policy,
+    pool::Entry,
+    result::{FileSecrets, size},
+};
 
 /// File access for one call: what its effects declared, at the places that were judged.
 pub(crate) struct DeclaredFiles {
@@ -34,6 +41,8 @@ pub(crate) struct DeclaredFiles {
     ledger: Ledger,
     /// Where what it changes is kept, and for whom.
     images: Option<(Arc<dyn Images>, Doer)>,
+    /// What finds the secrets in what is read, and where they are noted.
+    redactor: Option<(Arc<Redactor>, Arc<FileSecrets>)>,
     gate: Gate,
 }
 
@@ -50,6 +59,11 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) fn new(session: Session, entry: Entry, token: CancellationToken) -> Gate {
         Gate { rules: Some((session, entry)), policy: OnceLock::new(), token }
+    }
+
+    /// What the session is kept to.
+    fn boundary(&self) -> Option<Vec<PathBuf>> {
+        self.rules.as_ref().and_then(|(session, _)| session.boundary())
     }
 
     fn grounds<'a>(&'a self, root: &'a Path, walk: &'a Walk) -> Grounds<'a> {
@@ -71,12 +85,18 @@ impl DeclaredFiles {
         ledger: Ledger,
         gate: Gate,
     ) -> DeclaredFiles {
-        DeclaredFiles { places, workspace: workspace.to_owned(), seen, ledger, images: None, gate }
+        let workspace = workspace.to_owned();
+        DeclaredFiles { places, workspace, seen, ledger, images: None, redactor: None, gate }
     }
 
     /// The same, and what it changes is kept.
     pub(crate) fn keeping(self, images: Option<(Arc<dyn Images>, Doer)>) -> DeclaredFiles {
         DeclaredFiles { images, ..self }
+    }
+
+    /// The same, and no answer tells what is hidden in what it reads.
+    pub(crate) fn hiding(self, redactor: Option<(Arc<Redactor>, Arc<FileSecrets>)>) -> DeclaredFiles {
+        DeclaredFiles { redactor, ..self }
     }
 
     fn manner(&self) -> Manner<'_> {
@@ -90,7 +110,13 @@ impl DeclaredFiles {
         let covers = |(place, declared): &(PathBuf, Access)| {
             real.starts_with(place) && (access == Access::Read || *declared == Access::Write)
         };
-        if self.places.iter().any(covers) { Ok(real) } else { Err(not_permitted(path)) }
+        if !self.places.iter().any(covers) {
+            return Err(not_permitted(path));
+        }
+        if self.gate.boundary().is_some_and(|roots| !roots.iter().any(|root| real.starts_with(root))) {
+            return Err(out_of_bounds(path));
+        }
+        Ok(real)
     }
 
     /// What is replaced must be what the model believes is there.
@@ -195,6 +221,13 @@ impl Files for DeclaredFiles {
         self.seen.note(self.place(path, Access::Read)?, sight);
         Ok(())
     }
+
+    fn secrets_in(&self, text: &str) -> Vec<Hidden> {
+        match &self.redactor {
+            Some((redactor, secrets)) => secrets.find(redactor, text),
+            None => Vec::new(),
+        }
+    }
 }
 
 fn fate<'a>(change: &FileChange<'a>) -> Fate<'a> {
@@ -219,6 +252,12 @@ fn twice(path: &Path) -> Fault {
 /// A link where there was none when the call was judged: somebody swapped it.
 fn swapped_or(path: &Path, err: io::Error, otherwise: impl FnOnce(io::Error) -> Fault) -> Fault {
     if Errno::from_io_error(&err) == Some(Errno::LOOP) { not_permitted(path) } else { otherwise(err) }
+}
+
+fn out_of_bounds(path: &Path) -> Fault {
+    let message =
+        format!("{} is outside the workspace, and this session is kept to its workspace.", shown(path));
+    Fault::denied(Refusal::Boundary, message)
 }
 
 fn not_permitted(path: &Path) -> Fault {

@@ -6,10 +6,13 @@
 use std::{
     fs,
     io::ErrorKind,
+    iter,
     path::{Path, PathBuf},
 };
 
-use haft_tool::{Access, Fault, Flow, Found, Grant, Refusal, Visitor, Walk, shown};
+use haft_tool::{
+    Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -18,7 +21,7 @@ use super::{
     walk::{self, Grounds},
 };
 use crate::{
-    policy::{Restricted, Withheld},
+    policy::{Restricted, Verdict, Withheld},
     pool::Entry,
 };
 
@@ -29,6 +32,10 @@ const MOST_LOOKED_AT: usize = 200_000;
 const MOST_MASKED: usize = 2_000;
 
 /// What a call declared and was permitted.
+///
+/// A mask keeps a place from being read, so only a declared *read* can lift one, and only one of a rule that asks: somebody
+/// was asked about that very read, or a rule of an earlier layer allows it. That a call may write a place says nothing of
+/// reading it.
 pub(super) struct Declared<'a> {
     pub(super) places: &'a [(PathBuf, Access)],
     pub(super) hosts: &'a [String],
@@ -36,6 +43,15 @@ pub(super) struct Declared<'a> {
     pub(super) read_only: bool,
     /// Whether nothing may run beside it.
     pub(super) runs_alone: bool,
+    /// Whether somebody or a rule said yes to what it runs.
+    pub(super) approved: bool,
+}
+
+impl Declared<'_> {
+    /// The places that it was permitted to read.
+    fn reads(&self) -> impl Iterator<Item = &Path> {
+        self.places.iter().filter(|(_, access)| *access == Access::Read).map(|(place, _)| place.as_path())
+    }
 }
 
 pub(super) fn grant(
@@ -44,18 +60,25 @@ pub(super) fn grant(
     declared: &Declared<'_>,
     token: &CancellationToken,
 ) -> Result<Grant, Fault> {
-    let sandbox = &session.engine().settings().sandbox;
+    let sandbox = session.sandbox();
+    let boundary = session.boundary();
+    if boundary.is_some() && !sandbox.enabled {
+        return Err(cannot_be_kept());
+    }
     let mut hosts = sandbox.hosts.clone();
-    hosts.extend(declared.hosts.iter().cloned());
+    // A process asks for an address in whatever form; it is opened in one.
+    hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
-    let (write, make) = writable(session, declared);
+    let (write, make) = writable(session, declared, boundary.as_deref());
     Ok(Grant {
         confined: sandbox.enabled,
-        required: sandbox.required,
+        required: sandbox.required || boundary.is_some(),
         write,
         make,
+        approved: declared.approved,
+        reads: readable(session, declared, boundary),
         deny_read,
         deny_patterns: patterns(session, entry),
         hosts,
@@ -66,20 +89,45 @@ pub(super) fn grant(
 /// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would: what is
 /// there, and what is to be made. The directory of the latter is not given with it, also where rules would allow to write all
 /// of it: the call was permitted for what it declared, undo keeps what is given, and a home is much to keep for one file.
-fn writable(session: &Session, declared: &Declared<'_>) -> (Vec<PathBuf>, Vec<PathBuf>) {
+fn writable(
+    session: &Session,
+    declared: &Declared<'_>,
+    boundary: Option<&[PathBuf]>,
+) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut roots, mut made) = (Vec::new(), Vec::new());
     if declared.read_only {
         return (roots, made);
     }
     roots.push(session.workspace().to_path_buf());
-    roots.extend(session.engine().settings().sandbox.write.iter().cloned());
+    roots.extend(session.sandbox().write.iter().cloned());
     for (place, access) in declared.places {
-        if *access == Access::Write && !roots.iter().any(|root| place.starts_with(root)) {
+        if *access == Access::Write
+            && is_within(place, boundary)
+            && !roots.iter().any(|root| place.starts_with(root))
+        {
             let is_missing = fs::symlink_metadata(place).is_err_and(|err| err.kind() == ErrorKind::NotFound);
             if is_missing { &mut made } else { &mut roots }.push(place.clone());
         }
     }
     (roots, made)
+}
+
+/// A call that nobody approved reads the workspace, and what it declared. So does every call of a session that is kept to
+/// its workspace, as far as what it declared is within that.
+fn readable(session: &Session, declared: &Declared<'_>, boundary: Option<Vec<PathBuf>>) -> ReadScope {
+    if declared.approved && boundary.is_none() {
+        return ReadScope::Everything;
+    }
+    let named = declared.places.iter().map(|(place, _)| place.clone());
+    let named = named.filter(|place| is_within(place, boundary.as_deref()));
+    let given = iter::once(session.workspace().to_path_buf()).chain(session.sandbox().read.iter().cloned());
+    let mut places: Vec<PathBuf> = given.chain(named).collect();
+    places.extend(boundary.into_iter().flatten());
+    ReadScope::Confined(places)
+}
+
+fn is_within(place: &Path, boundary: Option<&[PathBuf]>) -> bool {
+    boundary.is_none_or(|roots| roots.iter().any(|root| place.starts_with(root)))
 }
 
 /// The places that may not be read.
@@ -89,15 +137,19 @@ fn masked(
     declared: &Declared<'_>,
     token: &CancellationToken,
 ) -> Result<Vec<PathBuf>, Fault> {
-    let mut masked = session.engine().settings().sandbox.deny_read.clone();
+    let mut masked = session.sandbox().deny_read.clone();
     let names = || std::iter::once(entry.name()).chain(entry.tool().spec().other_names().iter().copied());
     let policy = session.policy();
     let Restricted { denied, asked, patterned, .. } = policy.restricted(names());
     masked.extend(denied);
-    // Somebody was asked about what the call declared, and said yes.
-    let was_asked = |path: &PathBuf| declared.places.iter().any(|(place, _)| place.starts_with(path));
-    masked.extend(asked.into_iter().filter(|path| !was_asked(path)));
-    if masked.iter().any(|path| session.workspace().starts_with(path)) {
+    let holds_workspace = |path: &Path| session.workspace().starts_with(path);
+    for path in asked {
+        // Where the workspace itself is asked about, a process that may read nothing of it could not even start.
+        if !(holds_workspace(&path) && declared.reads().any(|place| place.starts_with(&path))) {
+            mask_around(path, declared, &mut masked);
+        }
+    }
+    if masked.iter().any(|path| holds_workspace(path)) {
         return Err(nothing_left());
     }
     for root in patterned.iter().filter(|root| root.is_dir()) {
@@ -105,6 +157,19 @@ fn masked(
         look_up(root, &withheld, declared, token, &mut masked)?;
     }
     Ok(with_targets(masked))
+}
+
+/// Masks a place that rules ask about, but for what the call declared to read: that is what somebody was asked about. Of a
+/// directory only the declared part is open, and its neighbours are masked one by one.
+fn mask_around(path: PathBuf, declared: &Declared<'_>, masked: &mut Vec<PathBuf>) {
+    if masked.len() > MOST_MASKED || !declared.reads().any(|place| place.starts_with(&path)) {
+        return masked.push(path);
+    }
+    if declared.reads().any(|place| place == path) {
+        return;
+    }
+    let Ok(names) = fs::read_dir(&path) else { return masked.push(path) };
+    names.flatten().for_each(|name| mask_around(name.path(), declared, masked));
 }
 
 /// The patterns of what may not be read.
@@ -166,6 +231,15 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
+    /// Whether a place that rules ask about was declared to be read with what is below it, or leads to one that was.
+    fn is_open(&self, path: &Path) -> bool {
+        let mut reads = self.declared.reads();
+        reads.any(|place| {
+            place.starts_with(path)
+                || (path.starts_with(place) && self.withheld.why(place) == Some(Verdict::Ask))
+        })
+    }
+
     fn has_enough(&self) -> bool {
         self.looked_at > MOST_LOOKED_AT || self.masked.len() > MOST_MASKED
     }
@@ -178,12 +252,12 @@ impl Visitor for Looker<'_> {
             return Flow::Stop;
         }
         let path = self.root.join(found.path());
-        if !self.withheld.covers(&path) {
-            return Flow::On;
-        }
-        // What a deny covers was not permitted; so what was declared is what somebody was asked about.
-        if !self.declared.places.iter().any(|(place, _)| place.starts_with(&path)) {
-            self.masked.push(path);
+        match self.withheld.why(&path) {
+            None | Some(Verdict::Allow) => return Flow::On,
+            Some(Verdict::Deny) => self.masked.push(path),
+            // What is below an open place may be denied by another rule.
+            Some(Verdict::Ask) if self.is_open(&path) => return Flow::On,
+            Some(Verdict::Ask) => self.masked.push(path),
         }
         Flow::Past
     }
@@ -199,6 +273,12 @@ fn too_much(root: &Path) -> Fault {
     Fault::denied(Refusal::Sandbox, message)
 }
 
+fn cannot_be_kept() -> Fault {
+    let message = "nothing was run: this session is kept to its workspace, and without a sandbox a process cannot be\n\
+                   Go on without commands, or tell the user what you need and why.";
+    Fault::denied(Refusal::Sandbox, message)
+}
+
 fn nothing_left() -> Fault {
     let message = "nothing was run: a rule keeps the whole workspace from being read, and a process cannot run in a \
                    place that it may not read\nGo on without commands, or tell the user what you need and why.";
@@ -208,6 +288,7 @@ fn nothing_left() -> Fault {
 #[cfg(test)]
 mod tests {
     use haft_tool::{Effects, tool};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::{
@@ -243,6 +324,7 @@ mod tests {
             hosts: &hosts,
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
+            approved: false,
         };
         let entry = pool.find("Bash").unwrap();
         let grant = grant(&session, entry, &declared, &CancellationToken::new());
@@ -318,6 +400,86 @@ mod tests {
         assert_eq!(masked("src/a.rs"), paths(&[".env", "keys", "src/.env"]));
         assert_eq!(masked("keys/one.pem"), paths(&[".env", "src/.env"]));
         assert_eq!(masked("src/.env"), paths(&[".env", "keys"]));
+    }
+
+    #[test]
+    fn only_what_was_declared_is_open_of_a_directory_that_is_asked_about() {
+        let rules = [("ask", "Read(keys/**)"), ("ask", "Read(src/**)"), ("deny", "Read(src/.env)")];
+        let masked = |declared: &[&'static str]| {
+            let effects = |root: &Path| {
+                let reads = declared.iter().map(|name| Effects::reads(root.join(name)));
+                reads.fold(Effects::unknown(), Effects::and)
+            };
+            granted(&rules, effects).unwrap().deny_read
+        };
+        assert_eq!(masked(&["keys/none"]), paths(&["keys/one.pem", "src"]));
+        assert_eq!(masked(&["keys"]), paths(&["src"]));
+        assert_eq!(masked(&["src"]), paths(&["keys", "src/.env"]));
+        assert_eq!(masked(&["src/a.rs"]), paths(&["keys", "src/.env"]));
+    }
+
+    #[test]
+    fn a_declared_write_lifts_no_mask() {
+        let rules = [("ask", "Read(keys/**)"), ("ask", "Read(**/a.rs)"), ("deny", "Read(**/.env)")];
+        let everything = paths(&[".env", "keys", "src/.env", "src/a.rs"]);
+        for written in ["", "keys", "keys/one.pem", ".env", "src", "src/.env", "src/a.rs"] {
+            let effects = |root: &Path| Effects::writes(root.join(written)).and_unknown();
+            assert_eq!(granted(&rules, effects).unwrap().deny_read, everything, "{written}");
+        }
+    }
+
+    /// Files that are there, and a rule for each way in which one can be covered.
+    const FILES: [&str; 5] = ["src/a.rs", "src/.env", ".env", "keys/one.pem", ".git/config"];
+    const RULES: [&str; 8] = [
+        "Read(keys)",
+        "Read(keys/**)",
+        "Read(src/a.rs)",
+        "Read(**/.env)",
+        "Read(src/**)",
+        "Read(**/*.pem)",
+        "Read(**/.git/config)",
+        "Read(**/{a,b}.rs)",
+    ];
+
+    /// Whether a rule of the list covers a file.
+    fn covers(rule: &str, file: &str) -> bool {
+        match rule {
+            "Read(keys)" | "Read(keys/**)" => file.starts_with("keys"),
+            "Read(src/a.rs)" | "Read(**/{a,b}.rs)" => file == "src/a.rs",
+            "Read(**/.env)" => file.ends_with(".env"),
+            "Read(src/**)" => file.starts_with("src/"),
+            "Read(**/*.pem)" => file.ends_with(".pem"),
+            _ => file == ".git/config",
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        #[test]
+        fn a_mask_holds_whatever_else_a_call_declares(
+            rules in proptest::collection::vec((any::<bool>(), proptest::sample::select(&RULES[..])), 1..4),
+            declared in proptest::collection::vec((any::<bool>(), proptest::sample::select(&FILES[..])), 0..5),
+            unknown in any::<bool>(),
+        ) {
+            let rules: Vec<(&str, &str)> =
+                rules.into_iter().map(|(deny, rule)| (if deny { "deny" } else { "ask" }, rule)).collect();
+            let effects = |root: &Path| {
+                let start = if unknown { Effects::unknown() } else { Effects::none() };
+                declared.iter().fold(start, |effects, (reads, file)| match reads {
+                    true => effects.and_reads(root.join(file)),
+                    false => effects.and_writes(root.join(file)),
+                })
+            };
+            let masked = granted(&rules, effects).unwrap().deny_read;
+            for file in FILES {
+                let is_masked = masked.iter().any(|mask| Path::new(file).starts_with(mask));
+                let is_denied = rules.iter().any(|(list, rule)| *list == "deny" && covers(rule, file));
+                let is_asked = rules.iter().any(|(list, rule)| *list == "ask" && covers(rule, file));
+                let is_read = declared.contains(&(true, file));
+                prop_assert_eq!(is_masked, is_denied || (is_asked && !is_read), "{} {:?}", file, masked);
+            }
+        }
     }
 
     #[test]

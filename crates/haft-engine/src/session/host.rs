@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use haft_redact::Redactor;
+use haft_redact::{Found, Redactor};
 use haft_tool::{
     Access, Block, BoxFuture, CallId, Fault, FaultKind, Files, Grant, Host, Keeper, Progress, SessionFacts,
     Tasks,
@@ -25,8 +25,9 @@ use super::{
     tasks::CallTasks,
 };
 use crate::{
+    policy::Permit,
     pool::Entry,
-    result::RedactedWriter,
+    result::{FileSecrets, RedactedWriter},
     turn::{Events, Interrupt, Prepared},
 };
 
@@ -45,12 +46,16 @@ pub(crate) struct CallHost {
     read_only: bool,
     /// Whether nothing may run beside it: it may change what others stand on.
     runs_alone: bool,
+    /// Whether it runs because somebody or a rule said yes to what it runs. Not before it is permitted.
+    approved: AtomicBool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,
     /// Who changes what it changes, for those who keep it. Where there is no journal, nobody does.
     doer: Option<Doer>,
     /// The places that its processes may write to, from the moment on in which they may.
     watch: Mutex<Option<Box<dyn Watch>>>,
+    /// What it must not tell of the files that it looks at.
+    secrets: Arc<FileSecrets>,
     /// Whether it left something that goes on.
     left_task: Arc<AtomicBool>,
 }
@@ -80,11 +85,18 @@ impl CallHost {
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
+            approved: AtomicBool::new(false),
             entry: prepared.entry.clone(),
             doer,
             watch: Mutex::default(),
+            secrets: prepared.secrets.clone(),
             left_task: Arc::default(),
         }
+    }
+
+    /// Notes on whose word it runs.
+    pub(crate) fn permitted(&self, permit: &Permit) {
+        self.approved.store(permit.is_approved(), Ordering::Relaxed);
     }
 
     /// The places that were watched for it, and whether something of it goes on there.
@@ -127,6 +139,7 @@ impl CallHost {
     fn without_secrets(&self, mut progress: Progress) -> Progress {
         if let Some(redactor) = self.redactor().filter(|_| self.events.are_watched()) {
             progress.label = redactor.redact_glimpse(&progress.label).into_owned();
+            self.secrets.hide(&mut progress.label, &mut Found::default());
         }
         progress
     }
@@ -150,11 +163,16 @@ impl Host for CallHost {
             self.session.engine().ledger().clone(),
             Gate::new(self.session.clone(), self.entry.clone(), self.token().clone()),
         );
-        Arc::new(door.keeping(self.images()))
+        let redactor = self.redactor().map(|redactor| (redactor.clone(), self.secrets.clone()));
+        Arc::new(door.keeping(self.images()).hiding(redactor))
     }
     fn keep(&self, call: &CallId, text: String) -> BoxFuture<'_, io::Result<PathBuf>> {
-        let redacted = self.redactor().map(|redactor| redactor.redact(&text).text.into_owned());
-        let text = Block::Text(redacted.unwrap_or(text));
+        let mut text = match self.redactor() {
+            Some(redactor) => redactor.redact(&text).text.into_owned(),
+            None => text,
+        };
+        self.secrets.hide(&mut text, &mut Found::default());
+        let text = Block::Text(text);
         self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![text]))
     }
     fn keeper(&self, call: &CallId) -> Keeper {
@@ -178,6 +196,7 @@ impl Host for CallHost {
             hosts: &self.hosts,
             read_only: self.read_only,
             runs_alone: self.runs_alone,
+            approved: self.approved.load(Ordering::Relaxed),
         };
         let grant = grant(&self.session, &self.entry, &declared, self.token())?;
         self.watch(&[&grant.write[..], &grant.make].concat())?;

@@ -12,20 +12,79 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use haft_tool::{Fault, shown};
+use haft_tool::{Effects, Fault, Located, PathEffect, shown};
+
+use super::links::{Linked, Links};
 
 /// Links on the way to one path, as many as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// What the paths of one call really are, in their order.
-pub(crate) type Located = Result<Vec<PathBuf>, Fault>;
+/// What is to be looked up for one call.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// What it touches: each must be found out, or the call is refused.
+    paths: Vec<PathEffect>,
+    /// What its words may name besides, where a rule denies reading anything.
+    mentions: Vec<PathBuf>,
+}
 
-/// Locates the paths of several calls. Blocks on the file system.
-pub(crate) fn locate_each(calls: Vec<Vec<PathBuf>>) -> Vec<Located> {
-    calls
-        .iter()
-        .map(|paths| paths.iter().map(|path| locate(path).map_err(|err| unresolvable(path, err))).collect())
-        .collect()
+impl Named {
+    /// The names of a call. Mentions are left out where no rule could speak of them.
+    pub(crate) fn of(effects: &Effects, with_mentions: bool) -> Named {
+        let mentions = effects.mentions().iter().filter(|_| with_mentions);
+        Named {
+            paths: effects.paths().to_vec(),
+            mentions: mentions.map(|mention| mention.path.clone()).collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.mentions.is_empty()
+    }
+}
+
+/// What was found for one call, in the order of its names.
+#[derive(Debug)]
+pub(crate) struct Places {
+    paths: Vec<Located>,
+    mentions: Vec<Option<Located>>,
+    /// What is reached besides through links below them.
+    linked: Linked,
+}
+
+impl Places {
+    /// Writes them into the effects. Where no sandbox keeps links from leading out, those that were not looked at are a doubt.
+    pub(crate) fn note_in(self, effects: &mut Effects, is_confined: bool) {
+        effects.note_found(self.paths);
+        effects.note_mentioned(self.mentions);
+        self.linked.paths.into_iter().for_each(|path| effects.push_path(path));
+        if self.linked.is_cut && !is_confined {
+            effects.push_doubt("links among more names than are looked at");
+        }
+    }
+}
+
+/// Locates the names of several calls of a session in this workspace. Blocks on the file system.
+pub(crate) fn locate_each(calls: Vec<Named>, workspace: &Path) -> Vec<Result<Places, Fault>> {
+    calls.iter().map(|call| locate_all(call, workspace)).collect()
+}
+
+fn locate_all(named: &Named, workspace: &Path) -> Result<Places, Fault> {
+    let found = |effect: &PathEffect| look_at(&effect.path).map_err(|err| unresolvable(&effect.path, err));
+    let paths = named.paths.iter().map(found).collect::<Result<Vec<_>, _>>()?;
+    let mut links = Links::new(workspace);
+    for (effect, found) in named.paths.iter().zip(&paths).filter(|(effect, _)| !effect.below.is_nothing()) {
+        links.look_below(effect, &found.target);
+    }
+    let mentions = named.mentions.iter().map(|path| look_at(path).ok()).collect();
+    Ok(Places { paths, mentions, linked: links.found() })
+}
+
+fn look_at(path: &Path) -> io::Result<Located> {
+    let target = locate(path)?;
+    let metadata = fs::symlink_metadata(&target).ok();
+    let is_file = metadata.as_ref().is_some_and(fs::Metadata::is_file);
+    Ok(Located { target, is_file, exists: metadata.is_some() })
 }
 
 fn unresolvable(path: &Path, err: io::Error) -> Fault {

@@ -5,6 +5,7 @@
 
 mod state; //     the session itself
 mod rules; //     its rules, compiled
+mod links;
 mod locate; //    what a path really is
 mod files; //     the one door to the file system
 mod beneath; //   opening the file that was judged, and no other
@@ -39,7 +40,7 @@ pub(crate) use known::Arrival;
 pub(crate) use ledger::Ledger;
 pub use ledger::sweep;
 pub use locate::locate;
-pub(crate) use locate::{Located, locate_each};
+pub(crate) use locate::{Named, Places, locate_each};
 pub use memory::Memory;
 pub(crate) use memory::Seen;
 pub use plan::{PLAN, Plan, Step, TODOS, Todo, TodoStatus};

@@ -19,6 +19,7 @@ use super::{
     deeds::{Deed, Deeds},
     failures::Failures,
     known::Known,
+    locate::locate,
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
     rules::SessionRules,
@@ -26,7 +27,7 @@ use super::{
     worktree::{self, WORKTREE, Worktree},
 };
 use crate::{
-    engine::Engine,
+    engine::{Engine, Sandbox},
     policy::{Decision, Grants, Mode, Policy, Record, Request, RuleError, Rules},
     pool::{Filter, Pool, PoolBuilder, PoolView, search::Usage},
     turn::{Interrupt, Prepared},
@@ -72,6 +73,8 @@ struct Inner {
 /// Rules before it was asked which of them hold, and what decides that.
 struct Begun {
     rules: Rules,
+    /// How its processes are confined, if not as the engine's.
+    sandbox: Option<Arc<Sandbox>>,
     model: Option<String>,
     agent: Option<String>,
 }
@@ -186,6 +189,27 @@ impl Session {
     /// The root of what it may touch unasked, links resolved: that of the worktree while it is in one.
     pub fn workspace(&self) -> Arc<Path> {
         self.0.rules.workspace()
+    }
+
+    /// How its processes are confined.
+    pub fn sandbox(&self) -> &Sandbox {
+        self.0.begun.sandbox.as_deref().unwrap_or(&self.0.engine.settings().sandbox)
+    }
+
+    /// Whether the kernel keeps what nobody approved from reading anything but the workspace.
+    pub(crate) fn confines_reading(&self) -> bool {
+        self.sandbox().enabled && self.sandbox().confines_reading
+    }
+
+    /// All that may be read, if the session is kept to its workspace: that, its results, and what its settings give.
+    pub(crate) fn boundary(&self) -> Option<Vec<PathBuf>> {
+        let sandbox = self.sandbox();
+        sandbox.workspace_only.then(|| {
+            let results = self.0.engine.results().directory(&self.0.id);
+            let given = sandbox.read.iter().chain(&sandbox.write).cloned().chain(results);
+            let given = given.filter_map(|path| locate(&path).ok());
+            given.chain([self.workspace().to_path_buf()]).collect()
+        })
     }
 
     /// The worktree that it is in.
@@ -329,7 +353,7 @@ impl Session {
         for change in changes {
             match change {
                 Change::Cwd(cwd) => {
-                    state.base = Arc::new(PathBase { cwd, home: self.0.home.clone() });
+                    state.base = Arc::new(PathBase { cwd, ..PathBase::clone(&state.base) });
                     state.moved = true;
                 }
                 Change::Load(names) => state.load(names),
@@ -377,7 +401,12 @@ impl Session {
     }
 
     pub(crate) fn path_base(&self) -> Arc<PathBase> {
-        self.lock().base.clone()
+        let (base, workspace) = (self.lock().base.clone(), self.workspace());
+        // A session that has moved to a worktree has another workspace.
+        if base.workspace.as_deref() == Some(&*workspace) {
+            return base;
+        }
+        Arc::new(PathBase { workspace: Some(workspace.to_path_buf()), ..PathBase::clone(&base) })
     }
 
     /// Asks the policy about a call whose paths are located.

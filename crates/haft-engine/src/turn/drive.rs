@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     result::{Budget, ToolResult, refused},
-    session::{Located, Note, Session, locate_each},
+    session::{Note, Places, Session, locate_each},
 };
 
 /// Where the calls of a turn come from.
@@ -72,7 +72,7 @@ async fn run_all(cx: CallCx<'_>, feed: Feed, within: Within) -> Vec<ToolResult> 
     }
     // Made for the first call that does not end at once.
     let mut running: Option<FuturesUnordered<Running<'_>>> = None;
-    let mut locating: Option<JoinHandle<Vec<Located>>> = None;
+    let mut locating: Option<JoinHandle<Vec<Result<Places, Fault>>>> = None;
     let interrupted = interrupt.triggered();
     tokio::pin!(interrupted);
     let mut was_interrupted = false;
@@ -167,7 +167,9 @@ async fn next_call(live: &mut Option<UnboundedReceiver<Call>>) -> Option<Call> {
     live.as_mut()?.recv().await
 }
 
-async fn finished(locating: &mut Option<JoinHandle<Vec<Located>>>) -> Vec<Located> {
+async fn finished(
+    locating: &mut Option<JoinHandle<Vec<Result<Places, Fault>>>>,
+) -> Vec<Result<Places, Fault>> {
     match locating {
         // A look-up that broke located nothing; every call of the batch is told so.
         Some(locating) => locating.await.unwrap_or_default(),
@@ -252,7 +254,7 @@ impl<'t> Turn<'t> {
 
     /// Understands what has arrived, up to a call that may change what the following ones mean. Returns a job if
     /// paths must be looked up first.
-    fn prepare(&mut self) -> Option<JoinHandle<Vec<Located>>> {
+    fn prepare(&mut self) -> Option<JoinHandle<Vec<Result<Places, Fault>>>> {
         while self.stopped.is_none() && !self.scheduler.is_alone_pending() && !self.batch_runs_alone() {
             let Some(call) = self.incoming.pop_front() else { break };
             let slot = self.open_slot(&call);
@@ -262,7 +264,7 @@ impl<'t> Turn<'t> {
                 continue;
             }
             match pipeline::prepare(self.cx, call, ticket) {
-                Ok(prepared) if prepared.effects.paths().is_empty() && self.batch.is_empty() => {
+                Ok(prepared) if prepared.named(self.cx.session).is_empty() && self.batch.is_empty() => {
                     self.push(slot, Box::new(prepared));
                 }
                 Ok(prepared) => self.batch.push((slot, prepared)),
@@ -272,8 +274,9 @@ impl<'t> Turn<'t> {
         if self.batch.is_empty() {
             return None;
         }
-        let paths = self.batch.iter().map(|(_, prepared)| prepared.paths()).collect();
-        Some(tokio::task::spawn_blocking(move || locate_each(paths)))
+        let names = self.batch.iter().map(|(_, prepared)| prepared.named(self.cx.session)).collect();
+        let workspace = self.cx.session.workspace();
+        Some(tokio::task::spawn_blocking(move || locate_each(names, &workspace)))
     }
 
     fn batch_runs_alone(&self) -> bool {
@@ -286,14 +289,14 @@ impl<'t> Turn<'t> {
     }
 
     /// The paths of the batch are known: its calls can be compared with others.
-    fn schedule(&mut self, located: Vec<Located>) {
+    fn schedule(&mut self, located: Vec<Result<Places, Fault>>) {
         let mut located = located.into_iter();
         for (slot, mut prepared) in std::mem::take(&mut self.batch) {
             let found =
                 located.next().unwrap_or_else(|| Err(Fault::failed("the paths could not be resolved")));
             match found {
-                Ok(targets) => {
-                    prepared.effects.locate(targets);
+                Ok(places) => {
+                    places.note_in(&mut prepared.effects, self.cx.session.confines_reading());
                     self.push(slot, Box::new(prepared));
                 }
                 Err(fault) => self.refuse(slot, prepared.refused(&fault)),

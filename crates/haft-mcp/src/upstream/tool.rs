@@ -270,7 +270,7 @@ mod tests {
 
     fn effects(definition: Value) -> Effects {
         let bound = Arc::new(tool(definition)).bind(&json!({})).expect("bound");
-        bound.effects(&PathBase { cwd: "/w".into(), home: None })
+        bound.effects(&PathBase { cwd: "/w".into(), home: None, workspace: None })
     }
 
     #[test]

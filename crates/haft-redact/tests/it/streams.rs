@@ -100,6 +100,25 @@ proptest! {
     }
 
     #[test]
+    fn without_its_hidden_ranges_a_text_is_what_is_left_of_it(text in pieces()) {
+        let clean = redactor().redact(&text).text.into_owned();
+        let (mut left, mut at) = (Vec::new(), 0);
+        for (range, _) in redactor().hidden_ranges(&text) {
+            prop_assert!(at <= range.start && range.start < range.end);
+            left.push(&text[at..range.start]);
+            at = range.end;
+        }
+        left.push(&text[at..]);
+        let mut rest = clean.as_str();
+        for piece in left {
+            let place = rest.find(piece);
+            prop_assert!(place.is_some(), "{piece:?} is not in {rest:?}");
+            rest = &rest[place.unwrap_or_default() + piece.len()..];
+        }
+        prop_assert_eq!(clean == text, redactor().hidden_ranges(&text).is_empty());
+    }
+
+    #[test]
     fn twice_is_once(text in pieces()) {
         let once = redactor().redact(&text).text.into_owned();
         prop_assert_eq!(&*redactor().redact(&once).text, once.as_str());
@@ -228,4 +247,37 @@ fn bytes_that_are_no_text_stay() {
     let (mut stream, mut out) = (Stream::new(redactor()), Vec::new());
     stream.push_bytes(b"\xff\xfe\x00 password=k7Trombo\xff \xc3\n", &mut out);
     assert_eq!(out, b"\xff\xfe\x00 password=[redacted: password] \xc3\n");
+}
+
+#[test]
+fn hidden_ranges_are_exactly_the_values() {
+    let ranges = |text: &str| {
+        redactor()
+            .hidden_ranges(text)
+            .into_iter()
+            .map(|(range, _)| text[range].to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        ranges("é DB_PASSWORD=k7Trombo9 API_TOKEN=k7Trombo9zz81\nx=1\nblue-horse-42-lamp ü"),
+        ["k7Trombo9", "k7Trombo9zz81", "blue-horse-42-lamp"]
+    );
+    assert_eq!(ranges("nothing here"), Vec::<String>::new());
+    assert_eq!(ranges(&format!("a\n{}\nb", key(3))), [key(3)]);
+    // What is only found once something else is gone is a range of the text, too.
+    let text = "curl -u a:blue-horse-42-lamp mysql -pk7Trombo9";
+    assert_eq!(ranges(text), ["blue-horse-42-lamp", "k7Trombo9"]);
+}
+
+#[test]
+fn hidden_ranges_of_a_long_line_leave_what_is_between() {
+    let between = "let x = [1, 2, 3]; ".repeat(4_000);
+    let text = format!("DB_PASSWORD=k7Trombo9 {between}DB_PASSWORD=k7Trombo9zz81 {between}\nnext line\n");
+    let values: Vec<_> = redactor()
+        .hidden_ranges(&text)
+        .into_iter()
+        .map(|(range, mark)| (text[range].to_owned(), mark))
+        .collect();
+    let mark = || "[redacted: password]".to_owned();
+    assert_eq!(values, [("k7Trombo9".to_owned(), mark()), ("k7Trombo9zz81".to_owned(), mark())]);
 }

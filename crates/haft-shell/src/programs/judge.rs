@@ -23,10 +23,12 @@ pub(super) struct Case<'a> {
 
 /// The facts about it.
 pub(super) fn judge(case: &Case<'_>) -> Facts {
-    match case.entry.special {
+    let mut facts = match case.entry.special {
         Some(special) => special.judge(case),
         None => plain(case),
-    }
+    };
+    facts.told_apart = case.entry.class == Class::ReadOnly || case.entry.habits.told;
+    facts
 }
 
 /// What the options in front of a subcommand add to the facts about that.
@@ -63,6 +65,10 @@ struct Judge<'a> {
     raised: Class,
     /// An option says that nothing is changed after all.
     calm: bool,
+    /// It only says what it would do.
+    dry: bool,
+    /// An option says that what is there stays, so that it can be read together with what is new.
+    adds: bool,
     sends: bool,
     emits: bool,
     contacted: Vec<Arg>,
@@ -77,6 +83,8 @@ impl<'a> Judge<'a> {
             facts: Facts::of(case.entry.class),
             raised: Class::ReadOnly,
             calm: false,
+            dry: asks_for_help(case.args),
+            adds: false,
             sends: false,
             emits: case.entry.habits.emits,
             contacted: Vec::new(),
@@ -86,9 +94,13 @@ impl<'a> Judge<'a> {
 
     fn options(&mut self, walk: &Walk<'_>) {
         self.calm = walk.means(Meaning::Read);
+        self.adds = walk.means(Meaning::Adds);
         for used in &walk.used {
+            let denied = used.values.iter().any(|value| is(value, "none") || is(value, "false"));
             for meaning in &used.option.means {
-                self.meaning(*meaning, &used.option.name);
+                if *meaning != Meaning::Dry || !denied {
+                    self.meaning(*meaning, &used.option.name);
+                }
             }
             let kinds: &[Kind] = match &used.option.value {
                 Value::None => &[],
@@ -98,7 +110,7 @@ impl<'a> Judge<'a> {
             for (kind, value) in kinds.iter().zip(&used.values) {
                 self.only(&used.option.name, value);
                 let is_word = matches!(value, Arg::Known(text) if is_word(text));
-                if *kind == Kind::Word && !is_word && !self.lists(&used.option.name) {
+                if *kind == Kind::Word && !is_word && !self.has_list(&used.option.name) {
                     self.unlisted(value);
                 }
                 self.value(*kind, value, false);
@@ -117,7 +129,34 @@ impl<'a> Judge<'a> {
                 let name = self.case.name;
                 self.facts.doubt(format!("`{option}` of `{name}` can run a program, or change what it does"));
             }
-            _ => {}
+            Meaning::Lists => self.lists(),
+            Meaning::Names => self.raise(Class::Write),
+            Meaning::Deep => self.facts.deep = true,
+            Meaning::Dry => self.dry = true,
+            Meaning::Halt => {
+                self.raise(Class::Destructive);
+                self.facts.halts = true;
+            }
+            Meaning::Elsewhere => self.elsewhere(),
+            Meaning::Read
+            | Meaning::Adds
+            | Meaning::Prints
+            | Meaning::Texts
+            | Meaning::First
+            | Meaning::Here
+            | Meaning::Opaque => {}
+        }
+    }
+
+    fn lists(&mut self) {
+        let name = self.case.name;
+        self.facts.doubt(format!("`{name}` opens the files that a list names, wherever they are"));
+    }
+
+    /// What it shows besides its operands is of the system, or of others.
+    fn elsewhere(&mut self) {
+        for place in &self.case.entry.looks {
+            self.facts.touch(&Arg::Known((*place).to_owned()), Access::Read);
         }
     }
 
@@ -126,7 +165,9 @@ impl<'a> Judge<'a> {
     }
 
     fn operands(&mut self, walk: &Walk<'_>) {
-        if misplaced(self.case.entry, walk) {
+        if let Some(pattern) = pattern_before_files(self.case.entry, walk) {
+            self.read(pattern);
+        } else if misplaced(self.case.entry, walk) {
             let name = self.case.name;
             self.facts.doubt(format!("which operand of `{name}` is which is not known"));
         }
@@ -154,25 +195,25 @@ impl<'a> Judge<'a> {
     /// the table says so.
     fn listed(&mut self, walk: &Walk<'_>, at: usize, operand: &Arg, kind: Option<&Kind>) {
         let passed_on = walk.before_dashes.is_some_and(|dashes| at >= dashes);
-        if passed_on && self.lists("--") {
+        if passed_on && self.has_list("--") {
             return self.only("--", operand);
         }
         let is_word = matches!(operand, Arg::Known(text) if is_word(text));
-        if kind == Some(&Kind::Word) && !is_word && !self.lists(":") {
+        if kind == Some(&Kind::Word) && !is_word && !self.has_list(":") {
             self.unlisted(operand);
         } else if !(kind == Some(&Kind::Word) && is_word) {
             self.only(":", operand);
         }
     }
 
-    fn lists(&self, of: &str) -> bool {
+    fn has_list(&self, of: &str) -> bool {
         self.case.entry.only.iter().any(|only| only.of == of)
     }
 
     /// The value must be one of those that are listed, if any are.
     fn only(&mut self, of: &str, value: &Arg) {
         let lists = self.case.entry.only.iter().filter(|only| only.of == of);
-        let listed = !self.lists(of)
+        let listed = !self.has_list(of)
             || matches!(value, Arg::Known(text) if pieces(text).all(|piece| lists.clone().any(|only| only.fits(piece))));
         if !listed {
             self.unlisted(value);
@@ -199,6 +240,17 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Whether nothing is named that it could change.
+    fn only_passes_on(&self, walk: &Walk<'_>) -> bool {
+        let Some(filter) = &self.case.entry.filter else { return false };
+        let is_nothing = |arg: &&Arg| matches!(arg, Arg::Known(name) if filter.contains(&name.as_str()));
+        let recursive = walk.has("-r") || walk.has("--recursive");
+        walk.doubt.is_none()
+            && !recursive
+            && self.raised == Class::ReadOnly
+            && walk.operands.iter().all(is_nothing)
+    }
+
     /// A search without a place to search goes through the directory.
     fn here(&mut self, walk: &Walk<'_>, kinds: &[Kind]) {
         let searches = self.case.entry.habits.here || walk.means(Meaning::Here);
@@ -214,7 +266,18 @@ impl<'a> Judge<'a> {
             Kind::Id => self.unlisted(arg),
             Kind::Name if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
             Kind::Name | Kind::Read => self.read(arg),
-            Kind::Write => self.touch(arg, Access::Write, false),
+            Kind::Write => {
+                if self.adds {
+                    self.touch(arg, Access::Read, false);
+                }
+                self.touch(arg, Access::Write, false);
+            }
+            Kind::Edit => {
+                self.touch(arg, Access::Read, false);
+                if !self.calm {
+                    self.touch(arg, Access::Write, false);
+                }
+            }
             Kind::Out if is(arg, "-") => {}
             Kind::Below if is_below(arg) => self.touch(arg, Access::Write, false),
             Kind::Aside | Kind::Below | Kind::Out => self.aside(arg),
@@ -222,6 +285,8 @@ impl<'a> Judge<'a> {
             Kind::Remote => self.remote(arg),
             Kind::Template => self.template(arg),
             Kind::Url => self.contacted.push(host::of_url(arg)),
+            // `nc host 80`: behind a host stands a port.
+            Kind::Host if !self.contacted.is_empty() && is_port(arg) => {}
             Kind::Host => self.contacted.push(host::of_name(arg)),
             Kind::Away => self.away(arg, last),
             Kind::Run => self.run(&[arg]),
@@ -239,6 +304,20 @@ impl<'a> Judge<'a> {
             Kind::Form => self.sent(arg, &["@", "=@", "=<"]),
             Kind::Method => self.method(arg),
             Kind::Format => self.format(arg),
+            Kind::List => {
+                self.read(arg);
+                self.lists();
+            }
+            Kind::Page if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
+            Kind::Store if !matches!(arg, Arg::Known(name) if !name.contains(':')) => {
+                self.read(arg);
+                self.facts.doubt(format!("where `{}` reads this from is not known", self.case.name));
+            }
+            Kind::Store => self.read(arg),
+            Kind::Names | Kind::Page => {
+                self.raise(Class::Write);
+                self.read(arg);
+            }
         }
     }
 
@@ -379,7 +458,16 @@ impl<'a> Judge<'a> {
         if self.emits && !self.calm {
             self.touch(&Arg::Known(".".to_owned()), Access::Write, false);
         }
+        self.calm |= self.only_passes_on(walk);
         self.facts.class = if self.calm { Class::ReadOnly } else { self.facts.class.max(self.raised) };
+        self.facts.halts |= self.case.entry.habits.halts;
+        if self.dry {
+            self.facts.class = self.facts.class.min(Class::Write);
+            self.facts.halts = false;
+        }
+        if !self.case.entry.looks.is_empty() && !self.case.entry.speaks_of(Meaning::Elsewhere) {
+            self.elsewhere();
+        }
         // The network is never harmless, and what is written aside is written whatever else is not.
         if !self.facts.hosts.is_empty() || self.facts.touches.iter().any(|touch| touch.aside) {
             self.facts.raise(Class::Write);
@@ -400,6 +488,12 @@ fn pieces(value: &str) -> impl Iterator<Item = &str> {
     value.split([' ', ',']).filter(|piece| !piece.is_empty())
 }
 
+/// Whether it prints something about the program, whatever else its words say.
+fn asks_for_help(args: &[Arg]) -> bool {
+    let mut options = args.iter().take_while(|arg| !is(arg, "--"));
+    options.any(|arg| is(arg, "--help") || is(arg, "--version"))
+}
+
 /// What each operand is, given the options.
 fn kinds(entry: &Entry, walk: &Walk<'_>) -> Vec<Kind> {
     let count = walk.operands.len();
@@ -418,6 +512,19 @@ fn kinds(entry: &Entry, walk: &Walk<'_>) -> Vec<Kind> {
     kinds
 }
 
+/// A pattern in the place of a text before files that are read: where several names fit it, the others are files as well.
+fn pattern_before_files<'a>(entry: &Entry, walk: &Walk<'a>) -> Option<&'a Arg> {
+    let placed = walk.placed.filter(|_| !walk.means(Meaning::Texts))?;
+    let skipped = usize::from(walk.means(Meaning::First));
+    let operands = &entry.operands;
+    let mut later = operands.first.iter().skip(skipped + placed).chain(&operands.many);
+    let is_before_files = later.next() == Some(&Kind::Text)
+        && operands.many == Some(Kind::Read)
+        && operands.last.is_none()
+        && later.all(|kind| *kind == Kind::Read);
+    walk.operands.get(placed).copied().filter(|arg| is_before_files && matches!(arg, Arg::Glob(_)))
+}
+
 /// Whether an operand that may be several words makes it unclear what the next ones are.
 fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     let Some(placed) = walk.placed.filter(|_| !walk.means(Meaning::Texts)) else { return false };
@@ -433,6 +540,10 @@ fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
 /// Whether a path does not lead out of the directory by its words. Where links lead is for whoever judges the path.
 fn is_below(arg: &Arg) -> bool {
     matches!(arg, Arg::Known(path) if !path.starts_with(['/', '~']) && path.split('/').all(|name| name != ".."))
+}
+
+fn is_port(arg: &Arg) -> bool {
+    matches!(arg, Arg::Known(text) if text.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 fn is(arg: &Arg, text: &str) -> bool {

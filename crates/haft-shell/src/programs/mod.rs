@@ -13,6 +13,7 @@ mod special; //    programs whose words are a language of their own
 mod host; //       which host a word names
 mod database; //   what a statement for a database does
 mod expression; // whether a filter of jq or yq only computes
+mod places; //     where it writes although no word says so
 mod variables; //  which variables change what programs do
 
 use haft_tool::{Access, Class};
@@ -20,7 +21,12 @@ use haft_tool::{Access, Class};
 #[cfg(test)]
 mod tests;
 
-pub use variables::{is_plain_variable, is_power_variable};
+pub use places::KnownPlace;
+pub(crate) use special::is_built_in;
+pub use variables::{
+    assignment_doubt, ignores_environment, is_number, is_plain_variable, is_power_variable,
+    is_shell_variable, prefix_doubt,
+};
 
 /// An argument as far as it is known before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +58,33 @@ pub struct Facts {
     pub hosts: Vec<(Arg, Access)>,
     /// What it runs.
     pub runs: Vec<Run>,
+    /// Whether each of its words is told apart: what is not said to be a path is none.
+    pub told_apart: bool,
     /// Other ways to write the same command: `git push` for `git -C sub push`. Rules that forbid or ask hold for them.
     pub spellings: Vec<Vec<Arg>>,
+    /// Whether it puts a variable into the environment of the programs that run later.
+    pub exports: bool,
+    /// Where it writes because it knows the place (`git config`).
+    pub writes: Vec<KnownPlace>,
+    /// Where it goes before it does anything, if it is told to (`git -C`).
+    pub directory: Option<Arg>,
     /// What is not understood about it; `None` if all is.
     pub doubt: Option<String>,
+    /// What must not be there for all this to hold.
+    pub unless: Option<Unless>,
+    /// Whether it goes through all below what it changes: with a home or a workspace that is a loss.
+    pub deep: bool,
+    /// Whether the machine, or all that runs on it, may stop.
+    pub halts: bool,
+}
+
+/// Files by which a directory decides what runs: where one of them is, nothing is known of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unless {
+    /// One with such a name lies where the program runs, or in a directory above: it chooses the program, or how it starts.
+    Above(&'static [&'static str]),
+    /// One whose name begins so, up to its first dot, lies where the program runs: it is loaded instead of the program's own.
+    Beside(&'static [&'static str]),
 }
 
 /// A path that is touched.
@@ -86,6 +115,9 @@ pub enum Run {
     File(Arg),
     /// What comes in for a shell: `bash -s`, `sh` at the end of a pipe.
     Input,
+    /// Text that may be evaluated although it is no script, in a call that is doubtful for that: only rules that forbid
+    /// or ask hear of the commands in it.
+    Mention(String),
 }
 
 /// What the command with these words does.
@@ -108,10 +140,21 @@ pub fn look_at(argv: &[Arg]) -> Facts {
         facts.doubt("which program runs is not known".to_owned());
         return facts;
     };
-    match name.rsplit_once('/') {
-        Some((directory, base)) => by_path(directory, base, argv),
-        None => subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)),
+    let (mut facts, base) = match name.rsplit_once('/') {
+        Some((directory, base)) => (by_path(directory, base, argv), base),
+        None => (subcommand::by_name(name, argv).unwrap_or_else(|| Facts::of(Class::Write)), name.as_str()),
+    };
+    if facts.class != Class::ReadOnly {
+        facts.writes = places::known_places(base, &argv[1..]);
     }
+    facts
+}
+
+/// What a text amounts to that comes in for a program with this name: statements, if it is a database's client.
+#[must_use]
+pub fn class_of_input(name: &str, text: &str) -> Option<Class> {
+    let takes_statements = table::entry(name)?.takes(table::Kind::Sql);
+    takes_statements.then(|| database::judge(&Arg::Known(text.to_owned())).class)
 }
 
 /// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.
@@ -136,6 +179,12 @@ fn by_path(directory: &str, base: &str, argv: &[Arg]) -> Facts {
 const MOST_LOADED: usize = 24;
 
 impl Facts {
+    /// The program is not the one that its name says: only a rule for it may allow it.
+    pub(crate) fn distrust(&mut self) {
+        self.raise(Class::Write);
+        self.transparent = false;
+    }
+
     fn of(class: Class) -> Self {
         Facts {
             class,
@@ -143,12 +192,19 @@ impl Facts {
             touches: Vec::new(),
             hosts: Vec::new(),
             runs: Vec::new(),
+            told_apart: class == Class::ReadOnly,
             spellings: Vec::new(),
+            exports: false,
+            writes: Vec::new(),
+            directory: None,
             doubt: None,
+            unless: None,
+            deep: false,
+            halts: false,
         }
     }
 
-    fn raise(&mut self, class: Class) {
+    pub(crate) fn raise(&mut self, class: Class) {
         self.class = self.class.max(class);
     }
 
@@ -192,7 +248,7 @@ const CROWD: usize = 1 << 20;
 const LONGEST_PATH: usize = 4096;
 
 /// A path as it is named from outside of the directory.
-fn below(directory: &Arg, path: &Arg) -> Arg {
+pub(crate) fn below(directory: &Arg, path: &Arg) -> Arg {
     match (directory, path) {
         (_, Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. })
             if text.starts_with('/') =>

@@ -3,8 +3,9 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, below,
+    Arg, Facts, Unless, below,
     judge::{Case, add_options, judge},
+    special::git,
     table::{Entry, Meaning, entry},
     walk::{Walk, walk_to_operand},
 };
@@ -13,7 +14,11 @@ use super::{
 pub(super) fn by_name(name: &str, argv: &[Arg]) -> Option<Facts> {
     let entry = entry(name)?;
     let case = Case { name, entry, args: argv.get(1..)? };
-    Some(if prints_only(&case) { Facts::of(Class::ReadOnly) } else { descend(&case, &argv[..1]) })
+    if prints_only(&case) {
+        let unless = entry.launcher.as_deref().map(Unless::Above);
+        return Some(Facts { unless, ..Facts::of(Class::ReadOnly) });
+    }
+    Some(descend(&case, &argv[..1]))
 }
 
 /// `sort --help` and `cargo --version` print something about the program, whatever else it could do.
@@ -33,10 +38,19 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
     let (args, rest) = (case.args, &case.args[at + 1..]);
     let spelling = [spelt, &args[at..=at]].concat();
     let mut facts = match sub_entry(case, &args[at]) {
+        _ if case.name == "git" && git::asks_for_help(rest) => git::help(&args[at]),
+        Some((_, entry)) if case.name == "git" && git::asks_for_usage(entry, rest) => {
+            Facts::of(Class::ReadOnly)
+        }
         Some((name, entry)) => descend(&Case { name: &name, entry, args: rest }, &spelling),
         None if case.entry.habits.sub && !takes_operands(case.entry) => unknown(case, &args[at]),
         None => return judge(case),
     };
+    if case.name == "git"
+        && let Some(word) = git::enters_submodules(&args[at..])
+    {
+        facts.doubt(format!("`{word}` looks into submodules, whose settings may name programs"));
+    }
     if at > 0 {
         add_what_stands_before(&mut facts, &Case { args: &args[..at], ..*case }, &before);
         facts.spellings.push(spelling.into_iter().chain(rest.iter().cloned()).collect());
@@ -53,6 +67,11 @@ fn unknown(case: &Case<'_>, word: &Arg) -> Facts {
             Arg::Known(word) => word,
             _ => "",
         };
+        case.entry
+            .when
+            .iter()
+            .filter(|when| when.fits(word) && when.means == Meaning::Destroy)
+            .for_each(|_| facts.raise(Class::Destructive));
         facts.doubt(format!("`{word}` may do more than `{}` is for", case.name));
     }
     facts
@@ -87,6 +106,7 @@ fn add_what_stands_before(facts: &mut Facts, case: &Case<'_>, before: &Walk<'_>)
     if let Some(place) = places.next().map(|first| places.fold(first, |outer, inner| below(&outer, &inner))) {
         facts.move_to(&place);
         facts.touch(&place, Access::Read);
+        facts.directory = Some(place);
     }
     add_options(facts, case, before);
 }

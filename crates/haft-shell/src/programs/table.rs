@@ -23,6 +23,28 @@ pub(super) struct Entry {
     /// What the values of an option, or operands, must be.
     pub(super) only: Vec<Only>,
     pub(super) special: Option<Special>,
+    /// Files by which a directory decides what runs under this name, where it may.
+    pub(super) launcher: Option<Vec<&'static str>>,
+    /// Operands with which it only passes on what comes in, if there is nothing else.
+    pub(super) filter: Option<Vec<&'static str>>,
+    /// Places outside of any workspace that it reads, whatever it is told.
+    pub(super) looks: Vec<&'static str>,
+}
+
+impl Entry {
+    /// Whether an option or an operand of it means this.
+    pub(super) fn speaks_of(&self, meaning: Meaning) -> bool {
+        self.options.iter().any(|option| option.means.contains(&meaning))
+            || self.when.iter().any(|when| when.means == meaning)
+    }
+
+    /// Whether an operand or the value of an option may be one of these.
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        let operands = self.operands.first.iter().chain(&self.operands.many).chain(&self.operands.last);
+        let mut values = self.options.iter().map(|option| &option.value);
+        operands.copied().any(|one| one == kind)
+            || values.any(|value| matches!(value, Value::Needed(kinds) if kinds.contains(&kind)))
+    }
 }
 
 /// The words after the class.
@@ -41,6 +63,8 @@ pub(super) struct Habits {
     pub(super) here: bool,
     pub(super) emits: bool,
     pub(super) atfiles: bool,
+    pub(super) halts: bool,
+    pub(super) told: bool,
 }
 
 /// What operands are: some in front, then as many as come, then perhaps a last one.
@@ -60,6 +84,7 @@ pub(super) enum Kind {
     Name,
     Read,
     Write,
+    Edit,
     Aside,
     Below,
     Out,
@@ -83,6 +108,10 @@ pub(super) enum Kind {
     Header,
     Method,
     Format,
+    List,
+    Names,
+    Page,
+    Store,
 }
 
 /// An option that is known.
@@ -119,6 +148,13 @@ pub(super) enum Meaning {
     Emits,
     Sends,
     Opaque,
+    Lists,
+    Names,
+    Deep,
+    Dry,
+    Halt,
+    Elsewhere,
+    Adds,
 }
 
 /// `when a|b* destroy`
@@ -128,22 +164,20 @@ pub(super) struct When {
     pub(super) means: Meaning,
 }
 
-impl Entry {
-    /// Whether an operand or the value of an option may be one of these.
-    pub(super) fn takes(&self, kind: Kind) -> bool {
-        let operands = self.operands.first.iter().chain(&self.operands.many).chain(&self.operands.last);
-        let mut values = self.options.iter().map(|option| &option.value);
-        operands.copied().any(|one| one == kind)
-            || values.any(|value| matches!(value, Value::Needed(kinds) if kinds.contains(&kind)))
-    }
-}
-
 impl When {
-    /// Whether this word is one of those that it speaks of.
+    /// Whether this word is one of those that it speaks of. Many of these programs take capitals, too.
     pub(super) fn fits(&self, word: &str) -> bool {
-        self.words.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(beginning) => word.starts_with(beginning),
-            None => word == *pattern,
+        let word = word.as_bytes();
+        self.words.iter().any(|pattern| {
+            let (pattern, begins) = pattern.strip_suffix('*').map_or((*pattern, false), |rest| (rest, true));
+            let (pattern, ends) = pattern.strip_prefix('*').map_or((pattern, false), |rest| (rest, true));
+            let length = pattern.len();
+            let part = match (begins, ends) {
+                (false, false) => Some(word),
+                (true, _) => word.get(..length),
+                (false, true) => word.len().checked_sub(length).map(|from| &word[from..]),
+            };
+            part.is_some_and(|part| part.eq_ignore_ascii_case(pattern.as_bytes()))
         })
     }
 }
@@ -197,6 +231,8 @@ pub(super) fn entry(name: &str) -> Option<&'static Entry> {
 struct Table {
     entries: HashMap<&'static str, Entry>,
     groups: HashMap<&'static str, Entry>,
+    /// The files of version managers, which may stand behind any launcher.
+    launchers: Vec<&'static str>,
     /// What could not be read, with the number of its line.
     faults: Vec<String>,
 }
@@ -220,12 +256,22 @@ fn read(text: &'static str) -> Table {
             continue;
         }
         finish(block.take(), &mut table);
+        if let Some(names) = line.strip_prefix("launchers ") {
+            table.launchers.extend(names.split('|'));
+            continue;
+        }
         block = header(line);
         if block.is_none() {
             table.fault(number, line);
         }
     }
     finish(block, &mut table);
+    let shared = &table.launchers;
+    table
+        .entries
+        .values_mut()
+        .filter_map(|entry| entry.launcher.as_mut())
+        .for_each(|names| names.extend(shared));
     table
 }
 
@@ -278,6 +324,9 @@ fn blank(class: Class) -> Entry {
         when: Vec::new(),
         only: Vec::new(),
         special: None,
+        launcher: None,
+        filter: None,
+        looks: Vec::new(),
     }
 }
 
@@ -307,7 +356,13 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "here" => habits.here = true,
         "emits" => habits.emits = true,
         "atfiles" => habits.atfiles = true,
+        "halts" => habits.halts = true,
+        "launcher" => entry.launcher = Some(Vec::new()),
+        "told" => habits.told = true,
         _ => match word.split_once('=')? {
+            ("launcher", names) => entry.launcher = Some(names.split('|').collect()),
+            ("filter", operands) => entry.filter = Some(operands.split('|').collect()),
+            ("looks", places) => entry.looks = places.split('|').collect(),
             ("by", name) => entry.special = Some(Special::named(name)?),
             _ => return None,
         },
@@ -337,6 +392,7 @@ fn kind(word: &str) -> Option<Kind> {
         "name" => Kind::Name,
         "read" => Kind::Read,
         "write" => Kind::Write,
+        "edit" => Kind::Edit,
         "aside" => Kind::Aside,
         "below" => Kind::Below,
         "out" => Kind::Out,
@@ -360,6 +416,10 @@ fn kind(word: &str) -> Option<Kind> {
         "header" => Kind::Header,
         "method" => Kind::Method,
         "format" => Kind::Format,
+        "list" => Kind::List,
+        "names" => Kind::Names,
+        "page" => Kind::Page,
+        "store" => Kind::Store,
         _ => return None,
     })
 }
@@ -378,6 +438,13 @@ fn meaning(word: &str) -> Option<Meaning> {
         "emits" => Meaning::Emits,
         "sends" => Meaning::Sends,
         "opaque" => Meaning::Opaque,
+        "lists" => Meaning::Lists,
+        "names" => Meaning::Names,
+        "deep" => Meaning::Deep,
+        "dry" => Meaning::Dry,
+        "halt" => Meaning::Halt,
+        "elsewhere" => Meaning::Elsewhere,
+        "adds" => Meaning::Adds,
         _ => return None,
     })
 }

@@ -166,15 +166,20 @@ fn the_paths_that_are_touched_are_told() {
         ("sort -oout in", &["aside out", "reads in"]),
         ("uniq in out", &["reads in", "aside out"]),
         ("sed -n p a b", &["reads a", "reads b"]),
-        ("sed -i p a", &["writes a"]),
+        ("sed -i p a", &["reads a", "writes a"]),
         ("sed 'r x' a", &["reads a", "reads x"]),
         ("awk 1 a", &["reads a"]),
         ("cp a b d", &["reads a", "reads b", "writes d"]),
         ("cp -t d a b", &["writes d", "reads a", "reads b"]),
         ("cp --target-directory=d a", &["writes d", "reads a"]),
-        ("mv a b", &["writes a", "writes b"]),
+        ("mv a b", &["reads a", "writes a", "writes b"]),
+        ("mv -t d a", &["writes d", "reads a", "writes a"]),
+        ("touch a", &["writes a"]),
+        ("tee a", &["writes a"]),
+        ("chmod 600 a", &["reads a", "writes a"]),
+        ("less a", &["reads a"]),
         ("rm -rf -- -x", &["writes -x"]),
-        ("tee -a a b", &["writes a", "writes b"]),
+        ("tee -a a b", &["reads a", "writes a", "reads b", "writes b"]),
         ("dd if=a of=b bs=1", &["reads a", "writes b"]),
         ("tar xzf a.tgz -C out", &["writes out", "reads a.tgz"]),
         ("tar czf a.tgz -C d src", &["reads d/src", "writes a.tgz"]),
@@ -257,6 +262,7 @@ fn only_plain_wrappers_are_looked_through_without_a_rule() {
         "stdbuf -oL ls",
         "time ls",
         "command ls",
+        "xargs ls",
     ] {
         assert!(facts(clear).transparent, "{clear}");
     }
@@ -266,9 +272,9 @@ fn only_plain_wrappers_are_looked_through_without_a_rule() {
         "env PATH=. ls",
         "env -S ls",
         "sudo ls",
-        "xargs ls",
         "sh -c ls",
         "find . -exec ls ;",
+        "xargs -a list ls",
         "time -o x ls",
         "/usr/bin/env ls",
         "command -p ls",
@@ -335,11 +341,18 @@ fn hosts_are_told_with_what_is_done_there() {
 /// What a rule for a program means where the program is to do what it is told: run code, run another program, or end or
 /// erase something, whatever its options. No other entry may pass over options.
 const ALL_THAT_IT_DOES: &[(&str, &[&str])] = &[
-    ("interprets code", &["python", "node", "java", "mongosh", "ansible", "cabal"]),
+    (
+        "interprets code",
+        &[
+            "python", "lua", "tclsh", "node", "ruby", "java", "swiftly", "mongosh", "ansible", "cabal",
+            "stack", "nix",
+        ],
+    ),
     ("runs other programs", &["unshare", "valgrind", "parallel", "systemd-run", "npm exec", "yarn exec"]),
-    ("is an editor or a pager, which can run commands", &["less"]),
-    ("ends processes, or the system", &["pkill", "reboot"]),
-    ("erases what it is given", &["mkfs"]),
+    ("is an editor, which can run commands", &["view"]),
+    ("ends processes, sessions or the system", &["pkill", "killall5", "reboot", "init", "kexec", "loginctl"]),
+    ("changes disks", &["mkfs", "fdisk", "sgdisk", "wipefs", "cryptsetup", "swapoff", "hdparm", "nvme"]),
+    ("runs clusters, storage or the changes of a database", &["kind", "ceph", "rails"]),
 ];
 
 #[test]

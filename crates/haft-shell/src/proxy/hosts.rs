@@ -20,7 +20,8 @@ enum Pattern {
     Name(String),
     /// What is below this name, by one or more labels.
     Below(String),
-    /// Exactly this address, public or not: whoever writes an address means it.
+    /// Exactly this address. A private one is in the list only if a rule or a person named it; one of this machine that looks
+    /// public is refused all the same.
     Address(IpAddr),
 }
 
@@ -52,6 +53,9 @@ impl Hosts {
         let target = Target::parse(host).ok_or(Refusal::NotAllowed)?;
         let pattern = self.0.iter().find(|pattern| pattern.fits(&target)).ok_or(Refusal::NotAllowed)?;
         match (pattern, target) {
+            (Pattern::Address(address), _) if is_public(*address) && is_own((*address, port).into()) => {
+                Err(Refusal::Private(*address))
+            }
             (Pattern::Address(address), _) => connect([(*address, port).into()]),
             (_, Target::Address(_)) => Err(Refusal::NotAllowed),
             (_, Target::Name(name)) => connect(public(&name, port)?),
@@ -206,5 +210,29 @@ mod tests {
         assert!(matches!(hosts.dial("localhost", 1), Err(Refusal::Private(_))));
         assert!(matches!(hosts.dial("127.0.0.1", 1), Err(Refusal::NotAllowed)));
         assert!(matches!(Hosts::default().dial("example.com", 1), Err(Refusal::NotAllowed)));
+    }
+
+    #[test]
+    fn a_broad_pattern_opens_no_address() {
+        let hosts = ["*.example.com", "*.localhost", "10.0.0.1", "93.184.216.34"].map(str::to_owned);
+        let hosts = Hosts::parse(&hosts).unwrap();
+        for host in [
+            "127.0.0.1",
+            "0.0.0.0",
+            "0",
+            "2130706433",
+            "0x7f.1",
+            "[::1]",
+            "[::]",
+            "[::ffff:10.0.0.1]",
+            "10.1",
+            "169.254.169.254",
+            "[fe80::1%25lo]",
+            "[64:ff9b::a00:1]",
+            "[2002:a00:1::]",
+        ] {
+            assert!(matches!(hosts.dial(host, 1), Err(Refusal::NotAllowed)), "{host}");
+        }
+        assert!(matches!(hosts.dial("app.localhost", 1), Err(Refusal::Private(_) | Refusal::Unreachable(_))));
     }
 }

@@ -121,6 +121,7 @@ fn http(client: &mut impl Read, first: u8) -> io::Result<Wish> {
     let rest = rest.ok_or_else(|| wrong("a proxy wants the whole address"))?;
     let (place, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (host, port) = authority(place, Some(80))?;
+    framed_once(lines.clone())?;
     let words = rewritten(method, place, path, version, lines);
     Ok(Wish { host, port, manner: Manner::Request(words.into_bytes()) })
 }
@@ -146,6 +147,32 @@ fn authority(text: &str, default: Option<u16>) -> io::Result<(String, u16)> {
         None => default.filter(|_| rest.is_empty()),
     };
     port.map(|port| (host.to_owned(), port)).ok_or_else(|| wrong("a host and a port are wanted"))
+}
+
+/// Refuses a head that servers read in different ways: two lengths of a body, a length beside chunks, a line that goes on
+/// in the next, a name with a blank behind it, a lone carriage return or line feed.
+fn framed_once<'a>(lines: impl Iterator<Item = &'a str>) -> io::Result<()> {
+    let (mut lengths, mut chunks) = (0, 0);
+    for line in lines.filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').ok_or_else(|| wrong("a field has a name and a value"))?;
+        if name.is_empty() || name.contains(|c: char| c.is_ascii_whitespace()) || line.contains(['\r', '\n'])
+        {
+            return Err(wrong("a field is not written as HTTP/1.1 has it"));
+        }
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            lengths += 1;
+            if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(wrong("a length is a number"));
+            }
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            chunks += 1;
+            if !value.eq_ignore_ascii_case("chunked") {
+                return Err(wrong("only chunks are passed on"));
+            }
+        }
+    }
+    if lengths + chunks > 1 { Err(wrong("the length of the body is said twice")) } else { Ok(()) }
 }
 
 /// The request for the server: for this host whatever the head says, and the last one on this connection, so that no
@@ -213,6 +240,31 @@ mod tests {
         check("GET /x HTTP/1.1\r\nHost: a.com\r\n\r\n", None);
         check("GET https://a.com/ HTTP/1.1\r\n\r\n", None);
         check("GET é HTTP/1.1\r\n\r\n", None);
+    }
+
+    #[test]
+    fn a_body_has_one_length() {
+        let head = |fields: &str| format!("POST http://a.com/ HTTP/1.1\r\n{fields}\r\n");
+        let passed = |fields: &str| {
+            let words = format!("POST / HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n{fields}\r\n");
+            check(&head(fields), Some(("a.com", 80, &words)));
+        };
+        passed("Content-Length: 3\r\n");
+        passed("transfer-encoding: Chunked\r\n");
+        for fields in [
+            "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+            "Content-Length: 3\r\nContent-Length: 4\r\n",
+            "Content-Length: 3, 3\r\n",
+            "Content-Length: +3\r\n",
+            "Transfer-Encoding: identity, chunked\r\n",
+            "Transfer-Encoding : chunked\r\nContent-Length: 3\r\n",
+            "X: y\r\n Content-Length: 3\r\n",
+            "X: y\nContent-Length: 3\r\n",
+            "X: y\rContent-Length: 3\r\n",
+            "X\r\n",
+        ] {
+            check(&head(fields), None);
+        }
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn inherited(own: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsStri
 }
 
 fn steers_bash(name: &OsStr) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 11] = [
         "BASH_ENV",
         "ENV",
         "SHELLOPTS",
@@ -107,6 +107,8 @@ fn steers_bash(name: &OsStr) -> bool {
         "CDPATH",
         "GLOBIGNORE",
         "BASH_XTRACEFD",
+        "TEXTDOMAIN",
+        "TEXTDOMAINDIR",
     ];
     NAMES.iter().any(|steers| name == *steers) || name.as_bytes().starts_with(b"BASH_FUNC_")
 }

@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Confinement, protected::is_protected};
+use super::{Confinement, protected::is_protected, readable};
 
 /// Something that the sandbox refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -18,8 +18,10 @@ pub enum Blocked {
     Write(PathBuf),
     /// Something else than writing to this file, which may be written.
     Replace(PathBuf),
-    /// A look at this.
+    /// A look at this, which is closed.
     Read(PathBuf),
+    /// A look at this, which is outside of what may be read.
+    ReadOutside(PathBuf),
     /// A connection to this.
     Host(String),
     /// A connection to a server on this machine, or in another command.
@@ -51,6 +53,12 @@ impl fmt::Display for Blocked {
             Blocked::Read(path) => {
                 write!(f, "the sandbox refused to read {}, which a rule denies", path.display())
             }
+            Blocked::ReadOutside(path) => write!(
+                f,
+                "the sandbox refused to read {}: a command that runs unasked reads the workspace and the system's own \
+                 places; name the file in `read` to have it asked for",
+                path.display()
+            ),
             Blocked::Host(host) => {
                 write!(f, "the sandbox refused to connect to {host}; ask for permission to use this host")
             }
@@ -174,6 +182,9 @@ fn judge(confinement: &Confinement, path: PathBuf, line: &str) -> Option<Blocked
     if confinement.deny_read.iter().any(|denied| path.starts_with(denied)) {
         return Some(Blocked::Read(path));
     }
+    if let Some(outside) = refused_outside(confinement, &path, line) {
+        return Some(Blocked::ReadOutside(outside));
+    }
     let is_root = |roots: &[PathBuf]| roots.contains(&path);
     if is_root(&confinement.make) || (is_root(&confinement.write) && path.is_file()) {
         return IN_PLACE_WORDS.iter().any(|word| line.contains(word)).then_some(Blocked::Replace(path));
@@ -186,6 +197,15 @@ fn judge(confinement: &Confinement, path: PathBuf, line: &str) -> Option<Blocked
         Some(root) => is_protected(root, &path).then_some(Blocked::Write(path)),
         None => exists_nearby(&path).then_some(Blocked::Write(path)),
     }
+}
+
+/// Where a path leads that is outside of what may be read.
+fn refused_outside(confinement: &Confinement, path: &Path, line: &str) -> Option<PathBuf> {
+    let read = confinement.read.as_ref().filter(|_| line.contains("Permission denied"))?;
+    let place = path.canonicalize().ok()?;
+    let roots = read.iter().chain(&confinement.write);
+    let is_readable = roots.filter_map(|root| root.canonicalize().ok()).any(|root| place.starts_with(root));
+    (!is_readable && !readable::is_the_systems(&place)).then_some(place)
 }
 
 /// Whether a word is a path at all: it or its directory is there.

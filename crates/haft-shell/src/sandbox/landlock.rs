@@ -48,25 +48,30 @@ const ABSTRACT_SOCKETS_AND_SIGNALS: u64 = 3;
 const AROUND: usize = 20_000;
 
 impl Landlock {
-    /// Behind mounts: read everything, change what may be changed there.
+    /// Behind mounts: read what may be read, change what may be changed there.
     pub(super) fn behind_mounts(
         version: u32,
+        read: &[PathBuf],
         write: &[PathBuf],
         temporary: &[PathBuf],
     ) -> Result<Landlock, SandboxError> {
         let devices = [PathBuf::from("/dev")];
         let write = [write, temporary, &devices].concat();
-        Ok(Landlock { version, read: vec![c"/".to_owned()], write: strings(&write)?, closes_network: false })
+        Ok(Landlock { version, read: strings(read)?, write: strings(&write)?, closes_network: false })
     }
 
-    /// On its own: read everything but what is denied.
+    /// On its own: read what may be read, but for what is denied.
     pub(super) fn alone(
         version: u32,
+        read: &[PathBuf],
         write: &[PathBuf],
         deny_read: &[PathBuf],
         closes_network: bool,
     ) -> Result<Landlock, SandboxError> {
-        let around = around(Path::new("/"), deny_read)?;
+        let mut around_denied = Vec::new();
+        for place in read.iter().filter(|place| !deny_read.iter().any(|denied| place.starts_with(denied))) {
+            around_denied.extend(around(place, deny_read)?);
+        }
         let devices = [PathBuf::from("/dev")];
         let write = [write, &devices].concat();
         let open = write.into_iter().filter(|path| !deny_read.iter().any(|denied| path.starts_with(denied)));
@@ -77,7 +82,7 @@ impl Landlock {
             let why = "something in it may not be read, and without namespaces that cannot be cut out";
             return Err(SandboxError::path("open for writing", path, why));
         }
-        Ok(Landlock { version, read: strings(&around)?, write: strings(&open)?, closes_network })
+        Ok(Landlock { version, read: strings(&around_denied)?, write: strings(&open)?, closes_network })
     }
 
     /// From here on, for this process and all that it starts.
@@ -120,7 +125,8 @@ impl Landlock {
 fn allow_path(rules: RawFd, path: &CString, access: u64) -> Answer {
     let place = match sys::place(path) {
         Ok(place) => place,
-        Err(sys::Errno(libc::ENOENT | libc::EACCES)) => return Ok(()),
+        // One that has become a link since it was looked at is another place.
+        Err(sys::Errno(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::EACCES)) => return Ok(()),
         Err(errno) => return Err(errno),
     };
     let allowed = sys::landlock_allow(rules, place, access);

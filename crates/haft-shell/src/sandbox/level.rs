@@ -18,7 +18,7 @@ pub struct Level {
 }
 
 impl Level {
-    pub(super) fn of(support: &Support, network: &Network) -> Level {
+    pub(super) fn of(support: &Support, network: &Network, confines_reading: bool) -> Level {
         let mut missing = Vec::new();
         if let Err(why) = &support.namespaces {
             missing.push(format!("there are no user namespaces: {why}"));
@@ -32,6 +32,9 @@ impl Level {
         }
         if support.landlock.is_none() {
             missing.push("there is no Landlock: files are closed once, not twice".to_owned());
+            if confines_reading {
+                missing.push("what may be read is not confined".to_owned());
+            }
         }
         if !support.seccomp {
             missing.push("system calls are not filtered".to_owned());

@@ -4,7 +4,12 @@
 //! processes can be put beside it. The way into its network is the user namespace in which that was made, and nobody is in that
 //! one but the process itself: each that comes makes another in it, and has no power over what they share.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::{
+    net::IpAddr,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+};
+
+use haft_tool::{address_of, host_in_one_form};
 
 use super::sys::{self, Answer};
 
@@ -42,9 +47,10 @@ impl Loopback {
 
 /// Whether a host is this machine for whoever names it, and so a process's own loopback.
 pub fn is_loopback(host: &str) -> bool {
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
+    let host = host_in_one_form(host);
+    // Who connects to no address at all connects to this machine.
+    let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    *host == *"localhost" || host.ends_with(".localhost") || address_of(&host).is_some_and(is_here)
 }
 
 #[cfg(test)]
@@ -53,11 +59,25 @@ mod tests {
 
     #[test]
     fn this_machine_has_several_names() {
-        for host in ["localhost", "LOCALHOST.", "app.localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"] {
+        for host in [
+            "localhost",
+            "LOCALHOST.",
+            "app.localhost",
+            "127.0.0.1",
+            "127.1.2.3",
+            "::1",
+            "[::1]",
+            "0.0.0.0",
+            "0",
+            "::",
+            "2130706433",
+            "0x7f.1",
+            "::ffff:127.0.0.1",
+            "127.0.0.1.",
+        ] {
             assert!(is_loopback(host), "{host}");
         }
-        for host in ["localhost.example.com", "notlocalhost", "0.0.0.0", "10.0.0.1", "127.0.0.1.nip.io", "*"]
-        {
+        for host in ["localhost.example.com", "notlocalhost", "10.0.0.1", "127.0.0.1.nip.io", "*"] {
             assert!(!is_loopback(host), "{host}");
         }
     }

@@ -30,6 +30,7 @@ mod network; //      what it may reach
 mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
+mod readable; //     what every program needs to read
 mod cover; //        keeping names from being made
 mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
@@ -61,7 +62,7 @@ pub use support::Support;
 use crate::proxy::{Hosts, Proxy};
 use plan::Plan;
 
-/// What a process may do. Everything else it may not, but for reading.
+/// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
 #[derive(Debug, Clone)]
 pub struct Confinement {
     /// Where it starts.
@@ -70,6 +71,8 @@ pub struct Confinement {
     pub write: Vec<PathBuf>,
     /// Files that it may make, in directories that are there and that it may not change otherwise.
     pub make: Vec<PathBuf>,
+    /// What it may read besides what it may change, and besides what every program needs to start. `None`: everything.
+    pub read: Option<Vec<PathBuf>>,
     /// What it may not even read.
     pub deny_read: Vec<PathBuf>,
     /// What it may reach.
@@ -94,6 +97,7 @@ impl Confinement {
             cwd: cwd.into(),
             write: Vec::new(),
             make: Vec::new(),
+            read: None,
             deny_read: Vec::new(),
             network: Network::Off,
             limits: Limits::default(),
@@ -114,7 +118,7 @@ impl Confinement {
 
     /// The same with only so much of the kernel's support.
     fn prepare_with(&self, support: &Support) -> Result<Prepared, SandboxError> {
-        let level = Level::of(support, &self.network);
+        let level = Level::of(support, &self.network, self.read.is_some());
         if self.required && !level.is_complete() {
             return Err(SandboxError::Required(level.to_string()));
         }

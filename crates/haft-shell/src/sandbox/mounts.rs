@@ -56,6 +56,8 @@ pub(super) struct Temporary {
     pub(super) upper: &'static CStr,
     pub(super) work: &'static CStr,
     pub(super) options: &'static CStr,
+    /// Directories to be made for the entries.
+    pub(super) above: Vec<CString>,
     /// The entries that are mounted once more, and whether they are directories; at most [`MOST`].
     pub(super) again: Vec<(CString, bool)>,
     /// Whether there are others.
@@ -75,6 +77,10 @@ const LINKS: [(&CStr, &CStr); 5] = [
     (c"/proc/self/fd/2", c"/dev/stderr"),
     (c"pts/ptmx", c"/dev/ptmx"),
 ];
+
+/// What a `/proc` of one's own still tells of others: their keys, and what they wait for.
+const MACHINE_WIDE: [&CStr; 4] =
+    [c"/proc/keys", c"/proc/key-users", c"/proc/timer_list", c"/proc/sched_debug"];
 
 const SHARED_MEMORY: &CStr = c"/dev/shm";
 /// Where the pieces lie. In the end shared memory is mounted over them, and nobody finds them any more: to take them away
@@ -119,7 +125,8 @@ impl Mounts {
     fn mount_processes(&self) -> Answer {
         let (kind, options) =
             if self.has_processes { (c"proc", c"") } else { (c"tmpfs", c"mode=555,size=4k") };
-        sys::mount(kind, c"/proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, options)
+        sys::mount(kind, c"/proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, options)?;
+        if self.has_processes { MACHINE_WIDE.iter().try_for_each(|path| empty(path)) } else { Ok(()) }
     }
 
     fn open_for_writing(&self, copies: &[RawFd], report: &Report) -> Answer {
@@ -160,6 +167,21 @@ impl Closed {
             Closed::HiddenFile => copy(NO_FILE, false),
         }
     }
+}
+
+/// Puts nothing in the place of a file, if there is one.
+fn empty(path: &CStr) -> Answer {
+    let place = match sys::place(path) {
+        Err(Errno(libc::ENOENT)) => return Ok(()),
+        place => place?,
+    };
+    let put = copy(c"/dev/null", false).and_then(|copy| {
+        let put = sys::put_mount(copy, place);
+        sys::close(copy);
+        put
+    });
+    sys::close(place);
+    put
 }
 
 /// A copy of what is mounted at a path and below it, with less to be done.
@@ -255,6 +277,7 @@ impl Temporary {
         let make = |(path, is_directory): &(CString, bool)| {
             if *is_directory { sys::make_directory(path, 0o755) } else { sys::make_file(path, 0o444) }
         };
+        self.above.iter().try_for_each(|path| sys::make_directory(path, 0o755))?;
         self.again.iter().try_for_each(make)
     }
 }

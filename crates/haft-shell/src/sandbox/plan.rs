@@ -21,6 +21,7 @@ use super::{
     mounts::{Closed, MOST, Mounts, Temporary},
     network,
     protected::{Names, between},
+    readable,
     report::{Report, Step},
     seccomp::{Filter, Sockets},
     sys::{self, Answer, Stack},
@@ -186,9 +187,26 @@ struct Places {
     write: Vec<PathBuf>,
     /// Of these, the ones that are not there yet.
     made: Vec<PathBuf>,
+    /// What may be read besides; none if that is everything.
+    read: Option<Vec<PathBuf>>,
     deny_read: Vec<PathBuf>,
     home: Option<PathBuf>,
     only_looks: bool,
+}
+
+/// All that may be read, where that is not everything. What is not there needs no place.
+fn readable_places(given: &[PathBuf], write: &[PathBuf], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = given.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let directory = places
+        .iter()
+        .chain(write)
+        .filter(|root| cwd.starts_with(root))
+        .min_by_key(|root| root.as_os_str().len());
+    let needed = readable::needed(directory.map_or(cwd, PathBuf::as_path), home);
+    places.extend(needed);
+    places.sort();
+    places.dedup_by(|inner, outer| inner.starts_with(outer));
+    places
 }
 
 /// Nothing in these is anybody's to give.
@@ -221,7 +239,8 @@ impl Places {
         deny_read.sort();
         deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
         let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
-        Places { cwd, write, made, deny_read, home, only_looks: wanted.only_looks }.agree()
+        let read = wanted.read.as_ref().map(|given| readable_places(given, &write, &cwd, home.as_deref()));
+        Places { cwd, write, made, read, deny_read, home, only_looks: wanted.only_looks }.agree()
     }
 
     /// What is given for writing cannot be in what may not be read.
@@ -304,10 +323,17 @@ impl Places {
             let path = PathBuf::from(&*temporary.path.to_string_lossy());
             let is_real = fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir());
             let is_taken = self.write.iter().chain(&self.deny_read).any(|other| path.starts_with(other));
-            if is_real && !is_taken {
-                (temporary.again, temporary.is_layered) = self.again_in(&path)?;
-                all.push(temporary);
+            if !is_real || is_taken {
+                continue;
             }
+            if let Some(read) =
+                self.read.as_ref().filter(|read| !read.iter().any(|root| path.starts_with(root)))
+            {
+                (temporary.above, temporary.again) = self.named_in(&path, read)?;
+            } else {
+                (temporary.again, temporary.is_layered) = self.again_in(&path)?;
+            }
+            all.push(temporary);
         }
         Ok(all)
     }
@@ -331,18 +357,41 @@ impl Places {
         Ok((again, found.are_some))
     }
 
+    /// The places in a directory that the policy names, and the directories above them, where nothing else may be read.
+    fn named_in(
+        &self,
+        directory: &Path,
+        read: &[PathBuf],
+    ) -> Result<(Vec<CString>, Vec<(CString, bool)>), SandboxError> {
+        let named = self.write.iter().chain(&self.deny_read).chain(read).chain([&self.cwd]);
+        let is_within = |path: &&PathBuf| path.starts_with(directory) && *path != directory;
+        let mut named: Vec<&PathBuf> = named.filter(is_within).collect();
+        named.sort();
+        named.dedup_by(|inner, outer| inner.starts_with(&**outer));
+        if named.len() > MOST {
+            let words = format!("at most {MOST} places in {} can be given", directory.display());
+            return Err(SandboxError::Policy(words));
+        }
+        let above: BTreeSet<PathBuf> = named.iter().flat_map(|path| between(directory, path)).collect();
+        let above = above.iter().map(|path| string(path)).collect::<Result<_, _>>()?;
+        let named = named.into_iter().map(|path| Ok((string(path)?, path.is_dir())));
+        Ok((above, named.collect::<Result<_, SandboxError>>()?))
+    }
+
     fn landlock(
         &self,
         version: u32,
         mounts: Option<&Mounts>,
         closed: bool,
     ) -> Result<Landlock, SandboxError> {
+        let everything = [PathBuf::from("/")];
+        let read = self.read.as_deref().unwrap_or(&everything);
         let Some(mounts) = mounts else {
-            return Landlock::alone(version, &self.write, &self.deny_read, closed);
+            return Landlock::alone(version, read, &self.write, &self.deny_read, closed);
         };
         let path = |temporary: &Temporary| PathBuf::from(&*temporary.path.to_string_lossy());
         let temporary: Vec<PathBuf> = mounts.temporary.iter().map(path).collect();
-        Landlock::behind_mounts(version, &self.write, &temporary)
+        Landlock::behind_mounts(version, read, &self.write, &temporary)
     }
 
     /// Where temporary files go, if not where everybody thinks.
@@ -360,6 +409,7 @@ fn temporaries() -> [Temporary; 2] {
         upper: c"/dev/shm/tmp",
         work: c"/dev/shm/tmp-work",
         options: c"lowerdir=/tmp,upperdir=/dev/shm/tmp,workdir=/dev/shm/tmp-work,userxattr",
+        above: Vec::new(),
         again: Vec::new(),
         is_layered: false,
     };
@@ -368,6 +418,7 @@ fn temporaries() -> [Temporary; 2] {
         upper: c"/dev/shm/var",
         work: c"/dev/shm/var-work",
         options: c"lowerdir=/var/tmp,upperdir=/dev/shm/var,workdir=/dev/shm/var-work,userxattr",
+        above: Vec::new(),
         again: Vec::new(),
         is_layered: false,
     };

@@ -290,6 +290,176 @@ fn who_only_looks_has_no_sockets_and_changes_nothing_anywhere() {
     }
 }
 
+/// What may be read is the workspace.
+fn reads_the_workspace(scene: &Scene) -> Confinement {
+    Confinement {
+        only_looks: true,
+        write: Vec::new(),
+        read: Some(vec![scene.path("ws")]),
+        ..scene.confinement()
+    }
+}
+
+/// Why the kernel here cannot confine reading; then there is nothing to test.
+fn lacks_landlock() -> bool {
+    let lacks = Support::here().landlock.is_none();
+    if lacks {
+        println!("skipped: there is no Landlock");
+    }
+    lacks
+}
+
+#[test]
+fn a_process_that_is_confined_for_reading_reads_what_it_was_given_and_the_systems_places() {
+    needs_namespaces!();
+    if lacks_landlock() {
+        return;
+    }
+    let scene = Scene::new();
+    symlink(scene.path("out/b.txt"), scene.path("ws/notes.md")).unwrap();
+    symlink(scene.path("out"), scene.path("ws/dir")).unwrap();
+    fs::create_dir(scene.path("given")).unwrap();
+    fs::write(scene.path("given/c.txt"), "given").unwrap();
+    let looks = reads_the_workspace(&scene);
+    let read = vec![scene.path("ws"), scene.path("given")];
+    let writes =
+        Confinement { only_looks: false, write: vec![scene.path("ws")], read: Some(read), ..looks.clone() };
+    for confinement in [looks, writes] {
+        let check = |script: &str, expected: &str| {
+            let output = run(&confinement, &Support::here(), script, &scene.path("out"));
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout).trim(),
+                expected,
+                "{script} of {confinement:?}"
+            );
+        };
+        check("cat a.txt", "inside");
+        for script in [
+            "cat *.md",
+            "cat dir/b.txt",
+            "ls dir/",
+            "ls $OUT",
+            "find -L . -name b.txt",
+            "grep -R outside .",
+            "printf '%s\\0' $OUT/b.txt | sort --files0-from=-",
+            "cd $OUT && cat b.txt",
+            "cat /proc/self/root$OUT/b.txt",
+            "cat secrets/key",
+        ] {
+            check(&format!("({script}) 2>/dev/null"), "");
+        }
+        check("head -c4 /etc/passwd >/dev/null && ls /usr/bin >/dev/null && echo done", "done");
+        check("sort a.txt <<< x && cat <<< here && cat <(echo there)", "inside\nhere\nthere");
+        check("echo out > /dev/stdout; cat a.txt > /dev/fd/1", "out\ninside");
+    }
+    let given = Confinement { read: Some(vec![scene.path("given")]), ..reads_the_workspace(&scene) };
+    let output = run(&given, &Support::here(), "cat $OUT/../given/c.txt a.txt", &scene.path("out"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "given");
+}
+
+#[test]
+fn a_link_that_changes_while_it_is_read_never_shows_what_is_outside() {
+    needs_namespaces!();
+    if lacks_landlock() {
+        return;
+    }
+    let scene = Scene::new();
+    let link = scene.path("ws/l.txt");
+    let targets = [scene.path("ws/a.txt"), scene.path("out/b.txt")];
+    let script = "for i in $(seq 300); do cat l.txt 2>/dev/null; done";
+    let (mut command, _guard) = ready(&reads_the_workspace(&scene), &Support::here(), script);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let printed = thread::spawn(move || child.wait_with_output().unwrap());
+    while !printed.is_finished() {
+        for target in &targets {
+            let new = scene.path("ws/l.new");
+            symlink(target, &new).unwrap();
+            fs::rename(&new, &link).unwrap();
+        }
+    }
+    let printed = String::from_utf8(printed.join().unwrap().stdout).unwrap();
+    assert!(printed.contains("inside") && !printed.contains("outside"), "{printed}");
+}
+
+#[test]
+fn what_a_process_was_refused_to_read_is_told_as_the_place_that_it_is() {
+    needs_namespaces!();
+    if lacks_landlock() {
+        return;
+    }
+    let scene = Scene::new();
+    symlink(scene.path("out/b.txt"), scene.path("ws/notes.md")).unwrap();
+    let (mut command, guard) = ready(&reads_the_workspace(&scene), &Support::here(), "cat notes.md a.txt");
+    let output = command.stderr(Stdio::piped()).stdout(Stdio::piped()).output().unwrap();
+    assert_eq!(guard.blocked(&output.stderr), [Blocked::ReadOutside(scene.path("out/b.txt"))]);
+}
+
+#[test]
+fn in_a_worktree_git_reads_the_repository_outside_and_not_what_a_file_claims_to_be_one() {
+    needs_namespaces!();
+    if lacks_landlock() {
+        return;
+    }
+    let scene = Scene::new();
+    let git = |directory: &str, args: &[&str]| {
+        let identity = ["-c", "user.name=n", "-c", "user.email=e@x"];
+        let mut command = Command::new("git");
+        let output = command.current_dir(scene.path(directory)).args(identity).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    fs::create_dir(scene.path("main")).unwrap();
+    git("main", &["init", "-q"]);
+    git("main", &["commit", "-q", "--allow-empty", "-m", "first"]);
+    git("main", &["worktree", "add", "-q", "../tree"]);
+    let in_directory = |directory: &str, script: &str| {
+        let at = scene.path(directory);
+        let confinement =
+            Confinement { only_looks: true, read: Some(vec![at.clone()]), ..Confinement::at(at) };
+        let output = run(&confinement, &Support::here(), script, &scene.path("out"));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(in_directory("tree", "git log --format=%s; git status --short"), "first");
+    fs::create_dir(scene.path("main/sub")).unwrap();
+    assert_eq!(in_directory("main/sub", "git log --format=%s"), "first");
+    // The repository does not name this place.
+    fs::create_dir(scene.path("claims")).unwrap();
+    fs::write(scene.path("claims/.git"), format!("gitdir: {}", scene.path("main/.git").display())).unwrap();
+    assert_eq!(
+        in_directory("claims", "git log --format=%s 2>/dev/null; cat $OUT/../main/.git/HEAD 2>/dev/null"),
+        ""
+    );
+}
+
+#[test]
+fn without_namespaces_landlock_alone_confines_reading() {
+    if lacks_landlock() {
+        return;
+    }
+    let scene = Scene::new();
+    let support = Support { namespaces: Err("none for this test".to_owned()), ..Support::here() };
+    let output =
+        run(&reads_the_workspace(&scene), &support, "cat a.txt $OUT/b.txt secrets/key", &scene.path("out"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "inside");
+}
+
+#[test]
+fn without_landlock_the_level_says_that_reading_is_not_confined() {
+    let scene = Scene::new();
+    let support = Support { landlock: None, ..Support::here() };
+    let level = reads_the_workspace(&scene).prepare_with(&support).unwrap().level;
+    assert!(level.missing.iter().any(|what| what == "what may be read is not confined"), "{level}");
+    let required = Confinement { required: true, ..reads_the_workspace(&scene) };
+    assert!(required.prepare_with(&support).is_err());
+}
+
+#[test]
+fn the_keys_of_the_machine_are_told_to_nobody() {
+    needs_namespaces!();
+    let scene = Scene::new();
+    scene.check("cat /proc/keys /proc/key-users /proc/timer_list 2>/dev/null; echo done", "done");
+    scene.check("(echo x > /proc/keys) 2>/dev/null; cat /proc/self/comm", "cat");
+}
+
 #[test]
 fn who_is_put_beside_another_shares_its_network_and_nothing_else() {
     needs_namespaces!();
@@ -570,7 +740,7 @@ fn without_namespaces_landlock_and_the_filter_hold_what_they_can_and_the_level_s
         "echo x > new; cat new; cat $OUT/b.txt; (exec 3<>/dev/udp/127.0.0.1/9) && echo reached; true";
     let output = run(&confinement, &support, script, &scene.path("out"));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\n");
-    let level = Level::of(&support, &Network::Off);
+    let level = Level::of(&support, &Network::Off, false);
     assert!(level.to_string().starts_with("reduced: no namespaces, Landlock"), "{level}");
     let required = Confinement { required: true, ..confinement }.prepare_with(&support).unwrap_err();
     assert!(required.to_string().contains("none for this test"), "{required}");

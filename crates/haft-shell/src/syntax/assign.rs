@@ -30,9 +30,16 @@ impl Parser<'_> {
 
     /// `[…]`, both brackets taken.
     pub(super) fn index(&mut self, ends: Ends) -> Word {
+        let start = self.pos;
         self.eat("[");
         let word = self.nested(|parser| parser.verbatim(ends));
         self.eat("]");
+        let text = &self.text[start..self.pos];
+        if text.contains("<<") && text.contains('\n') {
+            // Bash pairs quotes over all of it, those in the body included.
+            self.fail(start, "a here-document in an index is not followed");
+            self.blame(start);
+        }
         word
     }
 

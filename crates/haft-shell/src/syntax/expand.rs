@@ -38,7 +38,7 @@ impl Parser<'_> {
             Some(b'"') => {
                 self.bump();
                 self.peek();
-                self.double_quoted(pieces);
+                self.translated(pieces);
             }
             // Kept apart, so that it cannot be taken for the beginning of what follows.
             Some(b'`') => {

@@ -217,6 +217,11 @@ fn write_part(out: &mut String, part: &Part) {
             write_parts(out, '"', parts, '"');
             Ok(())
         }
+        Part::Translated(parts) => {
+            out.push('$');
+            write_parts(out, '"', parts, '"');
+            Ok(())
+        }
         Part::Tilde(name) => write!(out, "~{name}"),
         Part::Glob(text) => write!(out, "(glob {})", text.escape_debug()),
         Part::Brace(words) => {

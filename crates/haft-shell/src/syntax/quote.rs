@@ -68,6 +68,17 @@ impl Parser<'_> {
         }
     }
 
+    /// `$"…"`, from the first quote on.
+    pub(super) fn translated(&mut self, pieces: &mut Pieces) {
+        let start = self.pos;
+        self.bump();
+        let parts = self.nested(|parser| parser.double(Around::Double));
+        if !self.eat("\"") {
+            self.fail(start, "a double quote is not closed");
+        }
+        pieces.part(Part::Translated(parts));
+    }
+
     /// The pieces up to the closing quote, or of the whole text of a here-document.
     pub(super) fn double(&mut self, around: Around) -> Vec<Part> {
         let mut parts = Vec::new();

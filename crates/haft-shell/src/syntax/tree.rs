@@ -221,9 +221,12 @@ pub enum Part {
     /// one, so that it does not matter how something was quoted. A character that cannot be seen
     /// ([`odd_characters`](super::odd_characters)) is here even if it was not quoted: it means itself in any case.
     Quoted(String),
-    /// `"…"`, and `$"…"`, with expansions: they are not split and not globbed. The text between them, and quoted text
+    /// `"…"` with expansions: they are not split and not globbed. The text between them, and quoted text
     /// that touches it, is [`Quoted`](Part::Quoted).
     Double(Vec<Part>),
+    /// `$"…"`: the same, but a translation of it that is found in a file stands in its place, if
+    /// there is one, and that is expanded.
+    Translated(Vec<Part>),
     /// `~`, `~name`, `~+` at the beginning of a word (or after `=` or `:` of an assignment). The text after `~`.
     Tilde(String),
     /// An unquoted `*`, `?` or `[…]`; the text of it. Within `[[ ]]` also what joins and groups patterns: `@(`, `|`, `)`.

@@ -260,7 +260,8 @@ impl Parser<'_> {
     fn bracket_expression(&mut self, pieces: &mut Pieces, context: Context) {
         match self.bracket_end(pieces.is_in_brace(), context) {
             Bracket::Closed(end) => {
-                pieces.part(Part::Glob(self.text[self.pos..end].to_owned()));
+                // A backslash in it stands before something that means itself in a pattern.
+                pieces.part(Part::Glob(self.text[self.pos..end].replace('\\', "")));
                 self.pos = end;
             }
             Bracket::Unclear => {
@@ -288,6 +289,7 @@ impl Parser<'_> {
             match bytes.get(at) {
                 Some(b']') => return Bracket::Closed(at + 1),
                 Some(b'[') => at = class_end(bytes, at).unwrap_or(at + 1),
+                Some(b'\\') if escapes_plainly(bytes.get(at + 1).copied(), context) => at += 2,
                 Some(b'\\' | b'\'' | b'"' | b'$' | b'`') => break Bracket::Unclear,
                 Some(b'{' | b'}') if context.braces => break Bracket::Unclear,
                 Some(b',') if in_brace => break Bracket::Unclear,
@@ -375,6 +377,14 @@ fn is_special(byte: u8) -> bool {
                 | b'!'
         )
 }
+
+/// Whether a backslash in `[…]` keeps its character from ending the word, and does nothing else.
+fn escapes_plainly(next: Option<u8>, context: Context) -> bool {
+    context.pattern == Pattern::No && next.is_some_and(|next| ESCAPED_IN_BRACKETS.contains(&char::from(next)))
+}
+
+/// What must be escaped in `[…]`, and means itself there.
+pub(super) const ESCAPED_IN_BRACKETS: [char; 7] = ['<', '>', ';', '&', '|', '(', ')'];
 
 /// The end of `[:alpha:]`, which may stand within `[…]`.
 fn class_end(bytes: &[u8], at: usize) -> Option<usize> {

@@ -2,13 +2,21 @@
 //!
 //! The tree of a command line is walked in the order in which bash would run it. What is met on the way becomes an
 //! [`Act`]: a program with its arguments, a path that the shell itself opens, or a doubt. From the acts, and from nothing
-//! else, come the effects. Nothing here looks at the world: what a variable holds or which names fit a pattern is known
-//! only when it runs, and is said to be unknown. What is not followed is a doubt, never nothing.
+//! else, come the effects. What a variable holds or which names fit a pattern is known only when it runs, and is said to be
+//! unknown. What is not followed is a doubt, never nothing. The disk is asked three things, if the workspace is known:
+//! whether `PATH` leads to a program of the workspace, whether git finds another repository than the workspace's own
+//! (`lookup`), and whether a file beside a launcher decides what it runs (`surroundings`).
 
 mod values; //   what variables hold
+mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
 mod places; //   where a command runs, after `cd`
+mod links; //    which programs follow links
+mod surroundings; // whether a directory decides what a program is
+mod streams; //  what one program of a pipeline hands to the next
+mod bombs; //    what starts more and more of itself
 mod walk; //     tree → acts
+mod mentions; // what words may name where nobody follows them
 mod effects; //  acts → effects
 #[cfg(test)]
 mod tests;
@@ -17,7 +25,7 @@ use std::borrow::Cow;
 
 use haft_tool::{Access, Effects, PathBase};
 
-use self::{places::Places, values::Values, walk::Walk};
+use self::{effects::Grounds, places::Places, values::Values, walk::Walk};
 use crate::{
     programs::{Arg, Facts},
     syntax::{self, Parsed},
@@ -27,6 +35,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Understood {
     acts: Vec<Act>,
+    /// Where the loss of everything below is no small change: here and above, and homes.
+    grounds: Grounds,
 }
 
 /// Something that a command line does.
@@ -50,23 +60,40 @@ pub enum Act {
         /// Where.
         places: Places,
     },
+    /// A text that names what is not known: it comes in for a program that is not followed, or is added to something.
+    Text {
+        /// The text.
+        text: String,
+        /// Where.
+        places: Places,
+    },
+    /// The shell looks up the names that fit a pattern, whoever gets them.
+    List {
+        /// The pattern.
+        pattern: String,
+        /// Where.
+        places: Places,
+    },
     /// Words that may be a command, in a text that is not understood: rules may forbid them.
     Suspect(Vec<String>),
     /// The shell goes on elsewhere.
     Move,
+    /// It starts more and more of itself, until the machine can do nothing else.
+    Bomb,
     /// Something that is not understood, and what.
     Doubt(Cow<'static, str>),
 }
 
-/// Reads a command line. Takes time in proportion to its length, whatever is in it.
+/// Reads a command line. Takes time in proportion to its length, whatever is in it. If the base names a workspace, the disk
+/// is asked what names mean there.
 pub fn understand(text: &str, base: &PathBase) -> Understood {
     let parsed = syntax::parse(text);
-    let (acts, set) = Walk::new(base, Values::default()).text(text, &parsed);
+    let (mut acts, set) = Walk::new(base, Values::default()).text(text, &parsed);
     let values = Values::of(set, &acts);
-    if values.is_empty() {
-        return Understood { acts };
+    if !values.is_empty() {
+        acts = Walk::new(base, values).text(text, &parsed).0;
     }
-    Understood { acts: Walk::new(base, values).text(text, &parsed).0 }
+    Understood { acts, grounds: Grounds::of(base) }
 }
 
 impl Understood {
@@ -75,9 +102,17 @@ impl Understood {
         &self.acts
     }
 
+    /// Whether it runs a program with this name.
+    pub fn runs(&self, name: &str) -> bool {
+        self.acts.iter().any(|act| {
+            matches!(act, Act::Run { argv, .. }
+                if matches!(argv.first(), Some(Arg::Known(word)) if word.rsplit('/').next() == Some(name)))
+        })
+    }
+
     /// What it is going to touch, contact and run.
     pub fn effects(&self) -> Effects {
-        effects::of(&self.acts)
+        effects::of(&self.acts, &self.grounds)
     }
 }
 

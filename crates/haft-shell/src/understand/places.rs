@@ -44,6 +44,11 @@ impl Places {
         }
     }
 
+    /// All of them, if they are known.
+    pub(super) fn all(&self) -> Option<&[PathBuf]> {
+        self.0.as_deref()
+    }
+
     /// In any of these or those.
     pub(super) fn or(&self, other: &Places) -> Places {
         if self == other {

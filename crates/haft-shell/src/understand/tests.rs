@@ -1,12 +1,14 @@
 //! What command lines are said to do.
 
-use haft_tool::{Effects, PathBase};
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use haft_tool::{Class, Effects, MACHINE, PathBase};
 
 use super::{Act, Understood, shown, understand};
 use crate::programs::Arg;
 
 fn read(line: &str) -> Understood {
-    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) };
+    let base = PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None };
     understand(line, &base)
 }
 
@@ -91,6 +93,67 @@ fn a_command_runs_where_the_one_before_it_may_have_gone() {
     doubts("for i in 1 2; do cd ..; done", "a loop that changes the directory");
 }
 
+/// Whether a line names `.env` in a program that is not followed.
+#[track_caller]
+fn mentions(line: &str, expected: bool) {
+    let names = effects(line).mentions().iter().any(|mention| mention.path.as_os_str() == "/w/app/.env");
+    assert_eq!(names, expected, "{line}");
+}
+
+#[test]
+fn words_of_a_program_that_is_not_followed_may_name_paths() {
+    for line in [
+        "perl -pe 1 .env",
+        "node --env-file=.env x.js",
+        "curl -w @.env http://x.test",
+        "mysql -e 'source .env'",
+        "docker run -v .env:/in img",
+        "printf 'source .env' | mysql",
+        "mysql <<< 'source .env'",
+        "DOTENV=.env node x.js",
+        "timeout 5 perl -pe 1 .env",
+        "bash -c 'perl -pe 1 .env'",
+        "x=.env; perl -pe 1 $x",
+        "echo x >> .env",
+        "./run .env",
+        "/usr/bin/frob .env",
+    ] {
+        mentions(line, true);
+    }
+}
+
+#[test]
+fn words_of_a_program_that_is_followed_name_what_it_says() {
+    for line in [
+        "grep .env a.txt",
+        "echo .env",
+        "git commit -m 'ignore .env'",
+        "sudo grep .env a.txt",
+        "find . -name .env",
+        "cat <<< .env",
+        "rm .env",
+        "touch .env",
+        "echo x > .env",
+        "echo .env >> .gitignore",
+    ] {
+        mentions(line, false);
+    }
+}
+
+#[test]
+fn a_file_that_the_line_wrote_has_nothing_below_it() {
+    touches(
+        "sort a > b; mv b a",
+        &[
+            "write /w/app/b some",
+            "read /w/app/a all",
+            "read /w/app/b guarded",
+            "write /w/app/b some",
+            "write /w/app/a some",
+        ],
+    );
+}
+
 #[test]
 fn what_is_filled_in_while_it_runs_is_not_known() {
     doubts("cat \"$F\"", "a path that is known only when it runs");
@@ -164,6 +227,247 @@ fn a_variable_that_could_hold_something_else_is_not_known() {
         let doubts = effects(line).doubts().join("; ");
         assert!(doubts.contains("a path that is known only when it runs"), "{line}: {doubts}");
     }
+}
+
+#[test]
+fn a_variable_that_bash_interprets_is_a_doubt_however_it_is_set() {
+    for line in [
+        "RANDOM='a[$(curl x)]'",
+        "OPTIND='a[$(curl x)]'",
+        "HISTCMD='a[$(curl x)]'",
+        "SRANDOM+='a[$(curl x)]'",
+        "SECONDS[0]='a[$(curl x)]'",
+        "BASHPID=('a[$(curl x)]')",
+        "declare SECONDS='a[$(curl x)]'",
+        "readonly RANDOM='a[$(curl x)]'",
+        "export OPTIND='a[$(curl x)]'",
+        "env RANDOM='a[$(curl x)]' bash",
+        "for RANDOM in 'a[$(curl x)]'; do :; done",
+        "select OPTIND in 'a[$(curl x)]'; do :; done",
+        "declare -a 'list=($(curl x))'",
+        "declare 'list=($(curl x))'",
+        "typeset -a list='($(curl x))'",
+        "PS4='$(curl x)'",
+        "PROMPT_COMMAND='curl x'",
+        "BASH_ENV='$(curl x)'",
+        "PAGER='curl x'",
+        "GIT_SSH_COMMAND='curl x' git fetch",
+    ] {
+        let effects = effects(line);
+        assert!(effects.is_unknown(), "{line}");
+        let curl =
+            |command: &haft_tool::CommandEffect| command.argv.first().is_some_and(|name| name == "curl");
+        assert!(effects.commands().iter().any(curl), "{line}: the command in it is for rules");
+        assert!(effects.hosts().is_empty(), "{line}: it may be no more than a text");
+    }
+    for line in [
+        "read RANDOM < f",
+        "read -r x OPTIND < f",
+        "read -ra RANDOM < f",
+        "mapfile -t SECONDS < f",
+        "getopts a RANDOM -a",
+        "printf -v OPTIND %s \"$x\"",
+        ": ${RANDOM:=$x}",
+        ": $((OPTIND = x))",
+        "((SECONDS++))",
+        "let RANDOM=x",
+        "exec {RANDOM}> /dev/null",
+        "coproc RANDOM { ls; }",
+        "wait -p RANDOM",
+        "unset RANDOM",
+        "declare -n r=RANDOM; r=$x",
+        "RANDOM=a",
+        "RANDOM=$x",
+        "HISTFILESIZE=0",
+        "TEXTDOMAIN=x\necho $\"hi\"",
+        "for TEXTDOMAINDIR in l; do :; done",
+        "LC_ALL=zh_TW.BIG5",
+        "LC_ALL=zh_TW",
+        "LANGUAGE=../../w/l ls",
+        "declare x=\"$y\"",
+    ] {
+        assert!(effects(line).is_unknown(), "{line}");
+    }
+    for line in [
+        "OPTIND=1",
+        "SECONDS=0; ls; echo $SECONDS",
+        "RANDOM=42; echo $RANDOM",
+        "REPLY=x",
+        "HOSTNAME=$(hostname)",
+        "for _ in 1 2; do ls; done",
+        "file_path=a; base_cmd=b; out_path=c; my_config=d",
+        "LC_ALL=C sort f",
+        "LANG=de_DE.UTF-8 ls",
+        "unset LC_ALL x",
+        "declare x=1 y=a/b",
+        "readonly x=\"$y\"",
+        "echo $\"hi\"",
+    ] {
+        assert_eq!(effects(line).doubts(), [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn an_assignment_before_a_command_of_the_shell_ends_with_it() {
+    check(
+        "while IFS= read -r line; do echo \"$line\"; done < f",
+        "reads /w/app/f, runs read -r line, runs echo …",
+    );
+    check("IFS=, read -r a b <<< x", "runs read -r a b");
+    check("FOO=bar echo hi", "runs echo hi");
+    for line in [
+        "IFS= eval ls",
+        "IFS=/ ls",
+        "IFS=/ :",
+        "PATH=. read x",
+        "FOO=bar ls",
+        "FOO=bar eval ls",
+        "IFS=/ command read x",
+    ] {
+        assert!(effects(line).is_unknown(), "{line}");
+    }
+}
+
+#[test]
+fn what_is_exported_changes_only_the_programs_that_see_it() {
+    assert_eq!(effects("export FOO=bar; echo $FOO").class(), Class::ReadOnly);
+    for line in [
+        "export FOO=bar; ls",
+        "ls; export FOO=bar",
+        "FOO=bar; export FOO; $x",
+        "declare -x FOO=bar; . ./f",
+        "builtin export FOO=bar; exec ls",
+    ] {
+        assert!(effects(line).class() > Class::ReadOnly, "{line}");
+    }
+}
+
+#[test]
+fn what_is_surely_a_number_may_be_calculated_with() {
+    for line in [
+        "i=0; while [ $i -lt 3 ]; do echo $i; i=$((i+1)); done",
+        "i=0; while ((i < 3)); do ((i++)); done",
+        "for ((i = 0, j = 9; i < j; i++, j--)); do echo $i; done",
+        "for i in 1 2 3; do echo $((i * 2)); done",
+        "for i in {1..3} $(seq 2); do echo $((i * 2)); done",
+        "n=$(wc -l < f); total=$((n + 1)); [[ $total -gt 3 ]]",
+        "n=$(sort f | wc -l); echo $((n / 2))",
+        "t=$(date +%s); echo $((SECONDS + t))",
+        "i=1; (echo $((i))); echo ${s:i:2} ${list[i]} ${list[$i]:-x}",
+        "n=${#list[@]}; echo $((n - 1)) $((RANDOM % 10))",
+        "i=0; i+=1; echo $((10#$i))",
+    ] {
+        assert_eq!(effects(line).doubts(), [""; 0], "{line}");
+    }
+    for line in [
+        "echo $((i))",
+        "i=x; echo $((i))",
+        "i=$x; echo $((i))",
+        "i=0; i=$x; echo $((i))",
+        "i=0; read i < f; echo $((i))",
+        "i=0; declare i=x; echo $((i))",
+        "i=0; : ${i:=x}; echo $((i))",
+        "i=0; unset i; echo $((i))",
+        "i=0; eval \"$x\"; echo $((i))",
+        "i=0; . ./f; echo $((i))",
+        "i=0; i[1]=x; echo $((i))",
+        "x && i=0; echo $((i))",
+        "x || i=0 && echo $((i))",
+        "(i=0); echo $((i))",
+        "if x; then i=0; else echo $((i)); fi",
+        "case x in a) i=0;; b) echo $((i));; esac",
+        "i=0 & echo $((i))",
+        "trap 'i=0' EXIT; echo $((i))",
+        "i=0; bash -c 'echo $((i))'",
+        "for i in 1 $x; do echo $((i)); done",
+        "for i in $(cat f); do echo $((i)); done",
+        "i=$(grep -c x f); echo $((i))",
+        "i=$(wc -l f); echo $((i))",
+        "i=$(wc -l < f 2>&1); echo $((i))",
+        "i=0; echo $((x$i)) $((a$i))",
+        "i=0; echo $((\"i\"x))",
+        "i=0; echo $((i[x]))",
+        "((0 && (i = 0))); echo $((i))",
+        "((i = x)); echo $((i))",
+        "for ((; i < 3; i++)); do ls; done",
+        "[[ $x -eq 1 ]]",
+        "[[ -v x ]]",
+        "i=0; a=([x]=1)",
+    ] {
+        assert!(effects(line).is_unknown(), "{line}");
+    }
+    // What is calculated is not what was assigned.
+    doubts("f=1; ((f = 2)); cat \"$f\"", "a path that is known only when it runs");
+    doubts("f=1; : $((f += 2)); cat \"$f\"", "a path that is known only when it runs");
+}
+
+#[test]
+fn the_directory_is_what_pwd_prints() {
+    check("x=$(pwd); cat \"$x/a\"", "reads /w/app/a, runs pwd, runs cat /w/app/a");
+    check(
+        "cd src && cat \"`pwd`/a\"",
+        "reads /w/app/src, reads /w/app/src/a, runs cd src, runs pwd, runs cat /w/app/src/a, changes the session's cwd",
+    );
+    for line in [
+        "cat \"$(pwd -P)/a\"",
+        "cat \"$(pwd; ls)/a\"",
+        "cd a; cat \"$(pwd)/a\"",
+        "PWD=/etc; cat \"$(pwd)/a\"",
+    ] {
+        assert!(effects(line).is_unknown(), "{line}");
+    }
+}
+
+#[test]
+fn the_name_of_a_descriptor_is_no_file_only_for_what_it_is_for() {
+    check("echo hi > /dev/stderr", "runs echo hi");
+    for line in [
+        "echo hi > /dev/stdout",
+        "echo hi > /dev/fd/2 2>&1",
+        "echo hi > /dev/tty",
+        "cat /dev/stdin < f",
+        "cat < /dev/fd/0",
+        "ls 2>&1 > /dev/null",
+        "diff <(ls) <(ls)",
+    ] {
+        assert_eq!(effects(line).doubts(), [""; 0], "{line}");
+    }
+    for line in [
+        "echo hi > /dev/fd/3",
+        "echo hi > /dev/fd/63",
+        "cat /dev/fd/3",
+        "cat /dev/stdout",
+        // Opened anew, a file that was opened to be read can be written.
+        "echo hi > /dev/stdin < f",
+        "exec 2< f; echo hi > /dev/stderr",
+        "exec 3< f; echo hi > /dev/stdout >&3",
+        "echo hi 1<> f > /dev/stdout",
+        "cat /proc/self/cwd/a",
+        "cat /proc/thread-self/root/etc/passwd",
+        "cat /proc/1/root/etc/passwd",
+        "cat /proc/$$/cwd/a",
+        "cat /proc/./self/environ",
+        "cat /dev/../proc//self/cwd/*",
+        "cd /proc/self && cat cwd/a",
+        "cat /proc/self/../self/cwd/a",
+    ] {
+        assert!(effects(line).is_unknown(), "{line}: {}", effects(line));
+    }
+}
+
+#[test]
+fn a_pattern_that_may_become_an_operator_is_doubted_in_a_test() {
+    for line in ["[ -e * ]", "test -f ?*", "[ ! -e [a-z]* ]", "[ -n -* ]", "test *", "[ -v a* ]"] {
+        assert!(effects(line).is_unknown(), "{line}");
+    }
+    for line in ["[ -e ./* ]", "[ -e src/*.rs ]", "[ -f a* ]", "[[ -e * ]]", "[[ $x == *.rs ]]"] {
+        assert_eq!(effects(line).doubts(), [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn a_translated_text_is_shown_as_one() {
+    assert_eq!(shown("echo $\"hi $x\" a$\"b\""), "echo $\"hi $x\" a$\"b\"");
 }
 
 #[test]
@@ -289,6 +593,13 @@ fn a_megabyte_takes_no_longer_than_its_length() {
         "$(".repeat(500_000),
         "{a,".repeat(330_000),
         "cd a; ".repeat(170_000),
+        (0..60_000).map(|at| format!("a{at}=1;")).collect::<String>() + &"x && y; (z); ".repeat(30_000),
+        (0..40_000).map(|at| format!("a{at}=1;")).collect::<String>()
+            + &"echo $((a1 + a2)) w; ".repeat(20_000),
+        format!("echo $(({}1))", "1 + ".repeat(200_000)),
+        format!("n=0; echo $(({}1))", "n + ".repeat(200_000)),
+        "RANDOM='".repeat(100_000),
+        format!("cat /{}x", "a/../".repeat(200_000)),
     ];
     for line in lines {
         let start = std::time::Instant::now();
@@ -300,7 +611,7 @@ fn a_megabyte_takes_no_longer_than_its_length() {
 
 #[test]
 fn an_empty_process_substitution_is_nothing_and_another_is_a_pipe() {
-    check("cat <(ls)", "runs ls, runs cat /dev/fd/63");
+    check("cat <(ls)", "runs ls, runs cat /dev/fd/pipe");
     assert!(effects("cat x<()").is_unknown());
 }
 
@@ -308,4 +619,194 @@ fn an_empty_process_substitution_is_nothing_and_another_is_a_pipe() {
 fn an_empty_alternative_is_no_word_unless_it_was_quoted() {
     check("{cat,,a}", "reads /w/app/a, runs cat a");
     check("echo {,''}", "runs echo ");
+}
+
+const OTHER_REPOSITORY: &str = "git in another directory, where another repository may say what it runs";
+
+/// A workspace with a repository, `sub` in it, `nested` with a repository of its own, and `bare` that is one.
+fn workspace() -> (tempfile::TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let directories =
+        [".git", "sub/deep", "nested/.git", "nested/src", "bare/objects", "bare/refs", "bare/work"];
+    directories.iter().for_each(|directory| fs::create_dir_all(root.join(directory)).unwrap());
+    fs::write(root.join("bare/HEAD"), "ref: refs/heads/main").unwrap();
+    symlink("nested", root.join("link")).unwrap();
+    (place, root)
+}
+
+/// The doubts about a line of a session in a directory of that workspace.
+#[track_caller]
+fn doubts_at(cwd: &str, line: &str, expected: &str) {
+    let (_place, root) = workspace();
+    let line = line.replace("ROOT", root.to_str().unwrap());
+    let base = PathBase { cwd: root.join(cwd), home: None, workspace: Some(root) };
+    assert_eq!(understand(&line, &base).effects().doubts().join("; "), expected, "{line} in {cwd:?}");
+}
+
+#[test]
+fn git_is_free_where_it_finds_the_repository_of_the_workspace() {
+    for line in [
+        "git status",
+        "git -C . status",
+        "git -C ROOT log",
+        "git -C sub status",
+        "git -C sub -C deep status",
+        "git -C sub/deep/.. status",
+        "cd sub && git log",
+        "cd sub 2>/dev/null && git log | head",
+        "(cd sub/deep; git diff)",
+        "env -C sub git status",
+    ] {
+        doubts_at("", line, "");
+    }
+    doubts_at("sub", "git status", "");
+    doubts_at("sub", "git -C .. status", "");
+}
+
+#[test]
+fn git_in_another_repository_is_in_doubt_however_it_gets_there() {
+    for line in [
+        "git -C nested status",
+        "git -C nested/src status",
+        "git --no-pager -C nested status",
+        "git -C sub -C ../nested status",
+        "git -C link status",
+        "git -C bare/work log",
+        "git -C bare log",
+        "git -C missing status",
+        "git -C .. status",
+        "git -C .git log",
+        "cd nested && git log",
+        "cd nested/src; git status",
+        "env -C nested git status",
+        "find nested -execdir git status \\;",
+        "bash -c 'git -C nested status'",
+        "mkdir sub/x; git -C sub status",
+        "echo x > sub/HEAD; git -C sub log",
+    ] {
+        let (_place, root) = workspace();
+        let base = PathBase { cwd: root.clone(), home: None, workspace: Some(root) };
+        let effects = understand(line, &base).effects();
+        assert!(effects.doubts().iter().any(|doubt| doubt == OTHER_REPOSITORY), "{line}: {effects}");
+    }
+    doubts_at("nested", "git status", OTHER_REPOSITORY);
+    doubts_at("nested/src", "git log", OTHER_REPOSITORY);
+    doubts_at("bare/work", "git log", OTHER_REPOSITORY);
+    doubts_at("nested", "git -C .. status", "");
+}
+
+#[test]
+fn places_that_a_program_knows_are_declared() {
+    touches("git config a.b c", &["write /w/app/.git/config some"]);
+    touches("git config --get a.b", &[]);
+    touches("npm config set a b", &["write /home/u/.npmrc some", "write /w/app/.npmrc some"]);
+    touches(
+        "cd sub && env git remote add x u",
+        &["read /w/app/sub guarded", "write /w/app/sub/.git/config some"],
+    );
+    touches("bash -c 'go env -w A=b'", &["write /home/u/.config/go/env some"]);
+    let (_place, root) = workspace();
+    let base = PathBase { cwd: root.join("sub"), home: None, workspace: Some(root.clone()) };
+    for line in ["git config a.b c", "git -C deep config a.b c"] {
+        let effects = understand(line, &base).effects();
+        let config = root.join(".git/config");
+        assert!(effects.paths().iter().any(|effect| effect.path == config), "{line}: {effects}");
+    }
+}
+
+#[test]
+fn modes_and_owners_of_a_whole_home_or_workspace_are_lost() {
+    for line in [
+        "chmod -R 777 .",
+        "chmod u+x -R ./",
+        "chmod --recursive 777 *",
+        "chown -R bob /w",
+        "chown -Rh bob ~",
+        "chgrp -R staff /home",
+        "setfacl -R -m u:bob:rwx $HOME",
+        "chattr -R +i /",
+        "chmod -R 0 \"$x\"",
+        "cd src && chmod -R 777 ..",
+        "chown -R bob /etc",
+    ] {
+        assert_eq!(effects(line).class(), Class::Destructive, "{line}");
+    }
+    for line in
+        ["chmod 755 .", "chmod -R 755 src", "chown -R bob /srv/data", "chmod +x a", "chmod -R 755 ./src/*"]
+    {
+        assert_eq!(effects(line).class(), Class::Write, "{line}");
+    }
+}
+
+#[test]
+fn what_may_stop_the_machine_is_told() {
+    let stops = |line: &str| effects(line).state().iter().any(|state| state.key == MACHINE);
+    for line in [
+        "reboot",
+        "sudo shutdown -h now",
+        "init 6",
+        "systemctl -f poweroff",
+        "kill -9 -1",
+        ":(){ :|:& };:",
+        "sh -c halt",
+    ] {
+        assert!(stops(line), "{line}");
+    }
+    for line in [
+        "shutdown --help",
+        "shutdown -c",
+        "init q",
+        "systemctl status",
+        "kill -1 77",
+        "kill -9 77",
+        "kill -l 1",
+    ] {
+        assert!(!stops(line), "{line}");
+    }
+}
+
+#[test]
+fn a_page_of_the_manual_is_asked_for_by_two_names() {
+    for line in ["git log --help", "git log --hel", "git log -3 --help", "git lg --help"] {
+        let effects = effects(line);
+        let help = ["git", "help", line.split(' ').nth(1).unwrap()];
+        let command = effects.commands().iter().find(|command| command.argv == help);
+        assert_eq!(command.map(|command| command.class), Some(Class::Write), "{line}: {effects}");
+    }
+    check("git log -h", "runs git log -h");
+    check("git log -- --help", "reads /w/app/--help, runs git log -- --help");
+}
+
+#[test]
+fn a_launcher_is_what_its_directory_makes_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let cwd = directory.path().canonicalize().unwrap();
+    let base = PathBase { cwd: cwd.clone(), home: None, workspace: Some(cwd.clone()) };
+    let free = |line: &str| {
+        let effects = understand(line, &base).effects();
+        effects.is_read_only() && effects.paths().iter().all(|effect| effect.path.starts_with(&cwd))
+    };
+    for (line, name) in [
+        ("cargo --version", "rust-toolchain.toml"),
+        ("rustc -V", "rust-toolchain"),
+        ("mvn --version", ".mvn"),
+        ("dotnet --version", "global.json"),
+        ("composer --version", "composer.json"),
+        ("gradle --version", "gradle.properties"),
+        ("node --version", ".tool-versions"),
+        ("python3 -V", ".python-version"),
+        ("ruby -v", "mise.toml"),
+        ("python3 -m json.tool a.json", "json"),
+        ("python3 -m json.tool a.json", "argparse.py"),
+    ] {
+        assert!(free(line), "{line}");
+        std::fs::write(cwd.join(name), "").unwrap();
+        assert!(!free(line), "{line} beside {name}");
+        assert!(!free(&format!("timeout 5 {line}")), "{line} beside {name}, in a wrapper");
+        std::fs::remove_file(cwd.join(name)).unwrap();
+        assert!(!free(&format!("cd $x && {line}")), "{line} somewhere");
+        let elsewhere = effects(line).paths().iter().any(|effect| !effect.path.starts_with("/w/app"));
+        assert!(elsewhere || line.starts_with("python3 -m"), "{line} where nobody looked");
+    }
 }

@@ -8,15 +8,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Act;
-use crate::programs::{Arg, is_power_variable};
+use crate::programs::{Arg, is_power_variable, is_shell_variable};
 
 /// The variables that a walk saw being set.
 #[derive(Default)]
 pub(super) struct Set {
     /// Each time.
     pub(super) names: Vec<String>,
+    /// Those that may be set to something that is no number.
+    pub(super) texts: BTreeSet<String>,
     /// Whether there is something that could set any.
     pub(super) blindly: bool,
+}
+
+/// How much is known of the variables at some place of a line.
+#[derive(Clone, Copy)]
+pub(super) struct Certain {
+    set: usize,
+    counted: usize,
 }
 
 /// The variables of a line.
@@ -24,40 +33,26 @@ pub(super) struct Set {
 pub(super) struct Values {
     /// Names that are set in one place.
     settled: BTreeSet<String>,
-    /// What those hold that have been set.
-    now: BTreeMap<String, Arg>,
+    /// Names that are only ever set to numbers.
+    numeric: BTreeSet<String>,
+    known: Known,
     /// How often what is walked now is walked.
     rounds: usize,
 }
 
+/// What is known of variables, in the order in which it became known: what came last is forgotten first.
+#[derive(Default)]
+pub(super) struct Known {
+    /// What those hold that have been set.
+    now: BTreeMap<String, Arg>,
+    set: Vec<String>,
+    /// Those that have been set to a number.
+    counts: BTreeSet<String>,
+    counted: Vec<String>,
+}
+
 /// A loop is followed word by word if its body is walked no more often than this, loops around it included.
 const MOST_ROUNDS: usize = 64;
-
-/// Names that the shell itself sets.
-const OF_THE_SHELL: [&str; 22] = [
-    "_",
-    "COLUMNS",
-    "COPROC",
-    "DIRSTACK",
-    "EPOCHREALTIME",
-    "EPOCHSECONDS",
-    "EUID",
-    "FUNCNAME",
-    "GROUPS",
-    "HISTCMD",
-    "HOSTNAME",
-    "LINENO",
-    "LINES",
-    "MAPFILE",
-    "OPTARG",
-    "OPTIND",
-    "PPID",
-    "RANDOM",
-    "REPLY",
-    "SECONDS",
-    "SRANDOM",
-    "UID",
-];
 
 impl Values {
     /// Those of a line of which one walk is done: what it saw being set, and its acts.
@@ -69,55 +64,88 @@ impl Values {
         let once = |names: &&[String]| names.len() == 1;
         let mut settled: BTreeSet<String> =
             set.names.chunk_by(|a, b| a == b).filter(once).map(|names| names[0].clone()).collect();
-        settled.retain(|name| !is_power_variable(name) && !OF_THE_SHELL.contains(&name.as_str()));
+        let mut numeric: BTreeSet<String> =
+            set.names.into_iter().filter(|name| !set.texts.contains(name)).collect();
+        let is_free = |name: &String| !is_power_variable(name) && !is_shell_variable(name);
+        settled.retain(is_free);
+        numeric.retain(is_free);
         for act in acts {
             let Act::Run { argv, .. } = act else { continue };
             // `read name`, `export name=x`, `printf -vname`: whichever program it is, a word that could be the name is enough.
             for word in argv.iter().skip(1) {
                 let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = word;
-                settled.retain(|name| !may_set(text, name));
+                let mut remove = |name: &str| {
+                    settled.remove(name);
+                    numeric.remove(name);
+                };
+                remove(text.split(['=', '+', '[']).next().unwrap_or_default());
+                if text.starts_with('-') {
+                    text.char_indices().for_each(|(at, _)| remove(&text[at..]));
+                }
             }
         }
-        Values { settled, ..Values::default() }
+        Values { settled, numeric, ..Values::default() }
     }
 
     /// Whether there is anything to fill in.
     pub(super) fn is_empty(&self) -> bool {
-        self.settled.is_empty()
+        self.settled.is_empty() && self.numeric.is_empty()
+    }
+
+    /// Whether it surely holds a number.
+    pub(super) fn counts(&self, name: &str) -> bool {
+        self.known.counts.contains(name)
+    }
+
+    /// A variable gets a number.
+    pub(super) fn count(&mut self, name: &str) {
+        if self.numeric.contains(name) && self.known.counts.insert(name.to_owned()) {
+            self.known.counted.push(name.to_owned());
+        }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Arg> {
-        self.now.get(name)
+        self.known.now.get(name)
     }
 
     /// A variable gets a value that is known.
     pub(super) fn set(&mut self, name: &str, value: &Arg) {
-        if self.settled.contains(name) {
-            self.now.insert(name.to_owned(), value.clone());
+        if self.settled.contains(name) && self.known.now.insert(name.to_owned(), value.clone()).is_none() {
+            self.known.set.push(name.to_owned());
         }
     }
 
     pub(super) fn forget(&mut self, name: &str) {
-        self.now.remove(name);
+        self.known.now.remove(name);
     }
 
-    /// The names that have values.
-    pub(super) fn names(&self) -> BTreeSet<String> {
-        self.now.keys().cloned().collect()
+    /// How much is known now.
+    pub(super) fn certain(&self) -> Certain {
+        Certain { set: self.known.set.len(), counted: self.known.counted.len() }
     }
 
-    /// Forgets all but these.
-    pub(super) fn keep(&mut self, names: &BTreeSet<String>) {
-        self.now.retain(|name, _| names.contains(name));
+    /// Forgets what was not known then.
+    pub(super) fn keep(&mut self, certain: Certain) {
+        for name in self.known.set.drain(certain.set.min(self.known.set.len())..) {
+            self.known.now.remove(&name);
+        }
+        self.uncount(certain);
+    }
+
+    /// Forgets which names came to hold numbers since then.
+    pub(super) fn uncount(&mut self, certain: Certain) {
+        for name in self.known.counted.drain(certain.counted.min(self.known.counted.len())..) {
+            self.known.counts.remove(&name);
+        }
     }
 
     /// Hides all: another process does not know them. What was hidden is for [`show`](Values::show).
-    pub(super) fn hide(&mut self) -> BTreeMap<String, Arg> {
-        std::mem::take(&mut self.now)
+    pub(super) fn hide(&mut self) -> Known {
+        std::mem::take(&mut self.known)
     }
 
-    pub(super) fn show(&mut self, hidden: BTreeMap<String, Arg>) {
-        self.now = hidden;
+    pub(super) fn show(&mut self, hidden: Known) {
+        self.known = hidden;
     }
 
     /// Whether a loop over these words can be followed word by word. If so, it has begun.
@@ -167,9 +195,4 @@ fn sets_any(act: &Act) -> bool {
         Some(Arg::Known(name)) => SETTERS.contains(&name.as_str()) && argv.iter().any(is_open),
         _ => true,
     }
-}
-
-fn may_set(word: &str, name: &str) -> bool {
-    let follows = |rest: &str| rest.is_empty() || rest.starts_with(['=', '+', '[']);
-    word.strip_prefix(name).is_some_and(follows) || word.starts_with('-') && word.ends_with(name)
 }

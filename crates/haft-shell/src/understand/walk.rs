@@ -4,19 +4,23 @@
 //! one place or another. Everything else that one command could change for the next (variables by which programs are
 //! found, functions, aliases) is a doubt about the whole line.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap, hash::Hash, path::PathBuf};
 
-use haft_tool::{Access, PathBase};
+use haft_tool::{Access, Class, PathBase};
 
 use super::{
-    Act,
-    effects::listed,
+    Act, bombs,
+    effects::{is_no_file, stream},
+    numbers::{self, Calculation},
     places::Places,
+    streams::{self, Names},
+    surroundings::{Sight, Surroundings},
     values::{Set, Values},
     words::Meanings,
 };
 use crate::{
-    programs::{self, Arg, Run},
+    lookup::Lookup,
+    programs::{self, Arg, Facts, KnownPlace, Run, Touch, Unless},
     syntax::{
         self, ArmEnd, AssignedValue, Assignment, Command, CommandKind, Connector, Descriptor, Item, Parsed,
         Part, Pipeline, Redirect, RedirectKind, Script, Word,
@@ -28,6 +32,14 @@ const DEEPEST: usize = 24;
 
 pub(super) struct Walk<'a> {
     base: &'a PathBase,
+    /// Who is asked what names mean on this machine, if that can be known.
+    lookup: Option<Lookup>,
+    /// Its answers, so that a long line asks once.
+    found_inside: HashMap<(PathBuf, String), bool>,
+    other_repositories: HashMap<PathBuf, bool>,
+    /// Whether something so far may have made a repository. Git keeps to its own.
+    changes_files: bool,
+    around: Surroundings,
     /// Where the line begins.
     start: Places,
     /// Where the shell is now.
@@ -40,6 +52,10 @@ pub(super) struct Walk<'a> {
     depth: usize,
     /// Whether it is the session's own shell that runs this, not a child of it.
     outermost: bool,
+    /// Whether something runs that may look at the environment.
+    shows_environment: bool,
+    /// Whether what comes out may go where it was opened for something else.
+    mixes_streams: bool,
 }
 
 /// Where the shell is after a command, by whether it succeeded.
@@ -48,11 +64,22 @@ struct After {
     failed: Places,
 }
 
+/// Who finds a program by its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finder {
+    /// The shell, which has commands of its own.
+    Shell,
+    /// Another program, in `PATH`.
+    Path,
+}
+
 /// What comes in for a command.
 #[derive(Clone)]
 enum Input {
     /// This text.
     Text(String),
+    /// Names of files.
+    Names(Names),
     /// Nobody knows.
     Unknown,
     /// Nothing was said: what the shell itself gets.
@@ -64,6 +91,11 @@ impl<'a> Walk<'a> {
         let start = Places::at(base.cwd.clone());
         Walk {
             base,
+            lookup: base.workspace.as_ref().map(Lookup::new),
+            found_inside: HashMap::new(),
+            other_repositories: HashMap::new(),
+            changes_files: false,
+            around: if base.workspace.is_some() { Surroundings::OnDisk } else { Surroundings::Unknown },
             here: start.clone(),
             start,
             acts: Vec::new(),
@@ -72,12 +104,20 @@ impl<'a> Walk<'a> {
             straight: true,
             depth: 0,
             outermost: true,
+            shows_environment: false,
+            mixes_streams: false,
         }
     }
 
     /// The acts of a line, and the variables that it sets.
     pub(super) fn text(mut self, text: &str, parsed: &Parsed) -> (Vec<Act>, Set) {
         self.parsed(text, parsed);
+        if self.shows_environment {
+            self.acts.iter_mut().for_each(exports);
+        }
+        if self.mixes_streams && self.acts.iter().any(names_a_stream) {
+            self.doubt("the name of a descriptor that may stand for any file");
+        }
         (self.acts, self.set)
     }
 
@@ -86,6 +126,9 @@ impl<'a> Walk<'a> {
             self.doubt("characters that do not look like what they are");
         }
         self.script(&parsed.script);
+        if bombs::is_in(&parsed.script) {
+            self.acts.push(Act::Bomb);
+        }
         if let Some(error) = &parsed.error {
             self.doubt(format!("the shell's syntax: {}", error.what));
             let rest = text.get(error.at.min(text.len())..).unwrap_or(text);
@@ -122,11 +165,13 @@ impl<'a> Walk<'a> {
         if item.rest.is_empty() {
             return after;
         }
-        let (certain, straight) = (self.values.names(), self.straight);
+        let (certain, straight) = (self.values.certain(), self.straight);
+        let mut is_open = false;
         for (connector, pipeline) in &item.rest {
             // What stands behind `||` may not run, and what is set before it may not have been.
-            if *connector == Connector::Or {
-                self.values.keep(&certain);
+            is_open |= *connector == Connector::Or;
+            if is_open {
+                self.values.keep(certain);
                 self.straight = false;
             }
             after = match connector {
@@ -142,7 +187,7 @@ impl<'a> Walk<'a> {
                 }
             };
         }
-        self.values.keep(&certain);
+        self.values.keep(certain);
         self.straight = straight;
         after
     }
@@ -153,14 +198,37 @@ impl<'a> Walk<'a> {
             commands => {
                 let mut input = Input::Inherited;
                 for command in commands {
-                    let printed = self.printed(command);
+                    let next = self.handed_on(command, &input);
                     self.apart(|walk| drop(walk.command(command, input)));
-                    input = printed.map_or(Input::Unknown, Input::Text);
+                    input = next;
                 }
                 self.stay()
             }
         };
         if pipeline.negated { After { done: after.failed, failed: after.done } } else { after }
+    }
+
+    /// What the next command of a pipeline gets from this one.
+    fn handed_on(&self, command: &Command, input: &Input) -> Input {
+        if let Some(text) = self.printed(command) {
+            return Input::Text(text);
+        }
+        let CommandKind::Simple { assignments, words } = &command.kind else { return Input::Unknown };
+        let only_errors = |redirect: &Redirect| {
+            matches!(
+                (&redirect.descriptor, &redirect.kind),
+                (Some(Descriptor::Number(2)), RedirectKind::Write(_))
+            )
+        };
+        if !assignments.is_empty() || !command.redirects.iter().all(only_errors) {
+            return Input::Unknown;
+        }
+        let argv = self.meanings().arguments(words);
+        let names = match input {
+            Input::Names(names) => names.clone().through(&argv),
+            _ => None,
+        };
+        names.or_else(|| Names::printed_by(&argv)).map_or(Input::Unknown, Input::Names)
     }
 
     /// What a command prints, if it does nothing else: `echo ls | sh` is a way to write `ls`.
@@ -203,7 +271,9 @@ impl<'a> Walk<'a> {
     /// Where it is not certain that it runs: what it sets may not be set.
     fn perhaps<T>(&mut self, work: impl FnOnce(&mut Walk<'a>) -> T) -> T {
         let straight = std::mem::replace(&mut self.straight, false);
+        let certain = self.values.certain();
         let result = work(self);
+        self.values.uncount(certain);
         self.straight = straight;
         result
     }
@@ -233,8 +303,9 @@ impl<'a> Walk<'a> {
                 walk.script(body);
             }),
             CommandKind::For { name, words, body, select } => {
-                self.assigned(name);
-                let words = words.as_deref().unwrap_or_default();
+                let words = words.as_deref();
+                self.iterated(name, words, *select);
+                let words = words.unwrap_or_default();
                 words.iter().for_each(|word| self.inside(word));
                 self.names(words);
                 self.each(name, if *select { &[] } else { words }, body)
@@ -269,7 +340,7 @@ impl<'a> Walk<'a> {
         for (condition, body) in arms {
             self.script(condition);
             let before = self.here.clone();
-            self.script(body);
+            self.perhaps(|walk| walk.script(body));
             end(&self.here);
             self.here = before;
         }
@@ -287,7 +358,7 @@ impl<'a> Walk<'a> {
         let mut ends = before.clone();
         for (patterns, body, _) in arms {
             patterns.iter().for_each(|pattern| self.inside(pattern));
-            self.script(body);
+            self.perhaps(|walk| walk.script(body));
             ends = ends.or(&self.here);
             // `;&` goes on with the next body from here.
             self.here = before.or(&self.here);
@@ -300,9 +371,13 @@ impl<'a> Walk<'a> {
     fn each(&mut self, name: &str, words: &[Word], body: &Script) -> After {
         let words = self.meanings().arguments(words);
         if !self.values.begin_loop(name, &words) {
-            return self.repeated(|walk| walk.script(body));
+            return self.repeated(|walk| {
+                walk.values.count(name);
+                walk.script(body);
+            });
         }
         let after = self.repeated(|walk| {
+            walk.values.count(name);
             for word in &words {
                 walk.values.set(name, word);
                 walk.script(body);
@@ -316,11 +391,7 @@ impl<'a> Walk<'a> {
     fn names(&mut self, words: &[Word]) {
         for arg in self.meanings().arguments(words) {
             if let Arg::Glob(pattern) = arg {
-                match listed(&pattern) {
-                    Some(directory) if directory == "." => {}
-                    Some(directory) => self.touch(Arg::Known(directory), Access::Read),
-                    None => self.doubt("a pattern that goes up again"),
-                }
+                self.acts.push(Act::List { pattern, places: self.here.clone() });
             }
         }
     }
@@ -340,7 +411,7 @@ impl<'a> Walk<'a> {
     fn redirects(&mut self, redirects: &[Redirect], mut input: Input) -> Input {
         for redirect in redirects {
             if let Some(Descriptor::Variable(name)) = &redirect.descriptor {
-                self.assigned(name);
+                self.assigned(name, None);
             }
             let (word, access): (&Word, &[Access]) = match &redirect.kind {
                 RedirectKind::Read(word) => (word, &[Access::Read]),
@@ -352,6 +423,7 @@ impl<'a> Walk<'a> {
             };
             self.inside(word);
             let target = self.meanings().one(word);
+            self.mixes_streams |= mixes_streams(redirect, &target);
             input = match (&redirect.kind, &target) {
                 (RedirectKind::HereDocument(_) | RedirectKind::HereString(_), Arg::Known(text)) => {
                     Input::Text(text.clone())
@@ -366,66 +438,139 @@ impl<'a> Walk<'a> {
             for access in access {
                 self.touch(target.clone(), *access);
             }
+            // What is added to is there to be read afterwards.
+            if redirect.operator.ends_with(">>")
+                && let Arg::Known(path) = target
+            {
+                self.acts.push(Act::Text { text: path, places: self.here.clone() });
+            }
         }
         input
     }
 
     fn touch(&mut self, path: Arg, access: Access) {
+        let is_no_file = matches!(&path, Arg::Known(path) if is_no_file(path, access));
+        self.changes_files |= access == Access::Write && !is_no_file;
         self.acts.push(Act::Touch { path, access, places: self.here.clone() });
     }
 
     fn simple(&mut self, assignments: &[Assignment], words: &[Word], input: Input) -> After {
-        for assignment in assignments {
-            self.assignment(assignment, words.is_empty());
-        }
         words.iter().for_each(|word| self.inside(word));
         let argv = self.meanings().arguments(words);
-        if argv.is_empty() { self.stay() } else { self.run(argv, input) }
+        for assignment in assignments {
+            self.assignment(assignment, argv.first());
+        }
+        if argv.is_empty() {
+            return self.stay();
+        }
+        let (at, places) = (self.acts.len(), self.here.clone());
+        let after = self.run(argv, input, Finder::Shell);
+        // What a program is told in its variables it is told like in its words.
+        let ran = self.acts[at..].iter().find(|act| matches!(act, Act::Run { .. }));
+        if matches!(ran, Some(Act::Run { facts, .. }) if !facts.told_apart) {
+            for assignment in assignments {
+                if let AssignedValue::Scalar(word) = &assignment.value
+                    && let Arg::Known(text) = self.meanings().one(word)
+                {
+                    self.acts.push(Act::Text { text, places: places.clone() });
+                }
+            }
+        }
+        after
     }
 
     fn meanings(&self) -> Meanings<'_> {
         Meanings { home: self.base.home.as_deref(), directory: self.here.only(), values: &self.values }
     }
 
-    fn assignment(&mut self, assignment: &Assignment, alone: bool) {
-        let name = &assignment.name;
-        if alone {
-            self.assigned(name);
-        } else if !programs::is_plain_variable(name) {
-            self.doubt(format!("{name}, which may change what the program does"));
-        }
-        if let Some(index) = &assignment.index {
+    /// An assignment: of the shell itself, or for this program alone.
+    fn assignment(&mut self, assignment: &Assignment, program: Option<&Arg>) {
+        let Assignment { name, index, append, value } = assignment;
+        if let Some(index) = index {
             self.arithmetic(index);
         }
-        match &assignment.value {
-            AssignedValue::Scalar(word) => {
-                self.inside(word);
-                let value = self.meanings().one(word);
-                let is_whole = alone && assignment.index.is_none() && !assignment.append;
-                if self.straight && is_whole && matches!(value, Arg::Known(_)) {
-                    self.values.set(name, &value);
-                }
-            }
+        let words = match value {
+            AssignedValue::Scalar(word) => std::slice::from_ref(word),
+            AssignedValue::Array(words) => &words[..],
+        };
+        words.iter().for_each(|word| self.inside(word));
+        let scalar = match value {
+            AssignedValue::Scalar(word) => Some((word, self.meanings().one(word))),
             AssignedValue::Array(words) => {
-                words.iter().for_each(|word| self.inside(word));
                 self.names(words);
+                None
             }
+        };
+        let whole = scalar.as_ref().filter(|_| index.is_none() && !append);
+        let known = whole.map(|(_, value)| value);
+        if let Some(program) = program {
+            let program = if let Arg::Known(program) = program { Some(program.as_str()) } else { None };
+            let doubt = programs::prefix_doubt(name, known, program);
+            return self.doubt_about(doubt, words);
+        }
+        self.doubt_about(programs::assignment_doubt(name, known), words);
+        self.set.names.push(name.clone());
+        let is_number = index.is_none()
+            && scalar.as_ref().is_some_and(|(word, _)| numbers::is_number(word, &self.values));
+        if !is_number {
+            self.set.texts.insert(name.clone());
+        } else if !append {
+            self.values.count(name);
+        }
+        if self.straight
+            && let Some(value @ Arg::Known(_)) = known
+        {
+            self.values.set(name, value);
         }
     }
 
-    /// A variable of the shell gets a value that later commands may see.
-    fn assigned(&mut self, name: &str) {
+    /// A variable of the shell gets something that is not known before it runs.
+    fn assigned(&mut self, name: &str, value: Option<&Arg>) {
+        self.doubt_about(programs::assignment_doubt(name, value), &[]);
         self.set.names.push(name.to_owned());
-        if programs::is_power_variable(name) {
-            self.doubt(format!("{name}, which changes what programs do"));
+        self.set.texts.insert(name.to_owned());
+    }
+
+    /// The variable of `for` or `select` gets one word after another.
+    fn iterated(&mut self, name: &str, words: Option<&[Word]>, select: bool) {
+        self.doubt_about(programs::assignment_doubt(name, None), words.unwrap_or_default());
+        self.set.names.push(name.to_owned());
+        let are_numbers = |words: &[Word]| words.iter().all(|word| numbers::are_numbers(word, &self.values));
+        if select || !words.is_some_and(are_numbers) {
+            self.set.texts.insert(name.to_owned());
         }
+    }
+
+    /// What is assigned is more than a text: whoever forbids a command that is in it is heard.
+    fn doubt_about(&mut self, doubt: Option<String>, words: &[Word]) {
+        let Some(doubt) = doubt else { return };
+        self.doubt(doubt);
+        for value in &self.meanings().arguments(words) {
+            let (Arg::Known(text) | Arg::Glob(text) | Arg::Unknown { prefix: text, .. }) = value;
+            self.mention(text);
+        }
+    }
+
+    /// A text that may be evaluated. The commands in it are for rules that forbid or ask; what it touches and how is not
+    /// said, because it may also be no more than a text.
+    fn mention(&mut self, text: &str) {
+        let from = self.acts.len();
+        self.depth += 1;
+        match self.depth < DEEPEST {
+            true => self.elsewhere(|walk| walk.nested(text)),
+            false => self.acts.extend(syntax::salvage(text).into_iter().map(Act::Suspect)),
+        }
+        self.depth -= 1;
+        let acts = self.acts.split_off(from);
+        self.acts.extend(acts.into_iter().filter_map(suspected));
     }
 
     /// One command, whose words are known as far as they can be.
-    fn run(&mut self, argv: Vec<Arg>, input: Input) -> After {
+    fn run(&mut self, argv: Vec<Arg>, input: Input, finder: Finder) -> After {
         let Some(Arg::Known(program)) = argv.first() else {
             self.doubt("a program whose name is known only when it runs");
             self.set.blindly = true;
+            self.shows_environment = true;
             return self.stay();
         };
         if self.depth >= DEEPEST {
@@ -438,10 +583,28 @@ impl<'a> Walk<'a> {
             return self.stay();
         }
         let program = program.clone();
-        let facts = programs::look_at(&argv);
-        if is_git(&program) && self.here != self.start {
+        let mut facts = programs::look_at(&argv);
+        if self.is_of_the_workspace(&program, finder) {
+            facts.distrust();
+        }
+        if let Input::Text(text) = &input {
+            facts.class = facts.class.max(programs::class_of_input(&program, text).unwrap_or(facts.class));
+        }
+        if let Some(unless) = facts.unless {
+            self.look_around(&program, unless, &mut facts);
+        }
+        if is_git(&program) && self.is_elsewhere(facts.directory.as_ref()) {
             self.doubt("git in another directory, where another repository may say what it runs");
         }
+        self.shows_environment |= !programs::ignores_environment(&program) && !is_followed(&program);
+        if let Input::Text(text) = &input
+            && !facts.told_apart
+            && facts.runs.is_empty()
+        {
+            self.acts.push(Act::Text { text: text.clone(), places: self.here.clone() });
+        }
+        self.add_known_places(&mut facts);
+        self.changes_files |= !is_git(&program) && changes_files(&facts);
         let at = self.acts.len();
         self.acts.push(Act::Run { argv, facts, places: self.here.clone() });
         self.follow_all(at, &program, &input);
@@ -452,13 +615,102 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// What a program writes at places that no word names.
+    fn add_known_places(&mut self, facts: &mut Facts) {
+        for place in std::mem::take(&mut facts.writes) {
+            let path = match place {
+                KnownPlace::Path(path) => match (&facts.directory, path) {
+                    (Some(directory), path) => programs::below(directory, &path),
+                    (None, path) => path,
+                },
+                KnownPlace::Home(place) => match &self.base.home {
+                    Some(home) => known_path(home.join(place)),
+                    None => Arg::Unknown { prefix: String::new(), splits: false },
+                },
+                KnownPlace::Git(place) => match self.git_directory(facts.directory.as_ref()) {
+                    Some(found) => known_path(found.join(place)),
+                    None => Arg::Known(format!(".git/{place}")),
+                },
+            };
+            facts.touches.push(Touch { path, access: Access::Write, aside: false });
+        }
+    }
+
+    /// Where git keeps its settings, if it finds a repository in the one directory in which it runs.
+    fn git_directory(&self, directory: Option<&Arg>) -> Option<PathBuf> {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => return None,
+        };
+        self.lookup.as_ref()?.git_directory(places.all()?.first()?)
+    }
+
+    /// Whether `PATH` leads to a program of the workspace, whatever its name says.
+    fn is_of_the_workspace(&mut self, program: &str, finder: Finder) -> bool {
+        let Some(lookup) = &self.lookup else { return false };
+        if finder == Finder::Shell && programs::is_built_in(program) {
+            return false;
+        }
+        let cwd = self.here.only().unwrap_or(&self.base.cwd).to_owned();
+        let ask = |(cwd, program): &(PathBuf, String)| lookup.leads_inside(program, cwd);
+        remembered(&mut self.found_inside, (cwd, program.to_owned()), ask)
+    }
+
+    /// Whether git may find another repository than the session's own, in the directory that it is told to go to.
+    fn is_elsewhere(&mut self, directory: Option<&Arg>) -> bool {
+        let places = match directory {
+            None => self.here.clone(),
+            Some(Arg::Known(directory)) => self.here.go(directory),
+            Some(_) => Places::UNKNOWN,
+        };
+        match (&self.lookup, places.all()) {
+            (_, None) => true,
+            (None, Some(_)) => places != self.start,
+            (Some(lookup), Some(directories)) => {
+                let known = &mut self.other_repositories;
+                let mut is_other = |directory: &PathBuf| {
+                    remembered(known, directory.clone(), |directory| lookup.has_other_repository(directory))
+                };
+                // What the line itself changes before, it may change there.
+                directories.iter().any(&mut is_other) || (self.changes_files && places != self.start)
+            }
+        }
+    }
+
+    /// What is said of a program may hold only where its directory does not say otherwise.
+    fn look_around(&mut self, program: &str, unless: Unless, facts: &mut Facts) {
+        let Some(directory) = self.here.only() else {
+            return self.doubt(format!("{program} in a directory that is known only when it runs"));
+        };
+        match self.around.look(unless, directory, self.base.home.as_deref()) {
+            Sight::Clear => {}
+            Sight::Found(file) => {
+                self.doubt(format!("{program}, which {} may replace or change", file.display()));
+            }
+            Sight::Unsure => {
+                let (Unless::Above(names) | Unless::Beside(names)) = unless;
+                let first = names.first().copied().unwrap_or(".");
+                let above = directory
+                    .ancestors()
+                    .skip(1)
+                    .filter_map(|place| place.join(first).to_str().map(str::to_owned));
+                let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
+                facts.touches.extend(above.map(touch));
+            }
+        }
+    }
+
     /// What the program of an act runs.
     fn follow_all(&mut self, at: usize, program: &str, input: &Input) {
-        let Act::Run { facts, .. } = &self.acts[at] else { return };
+        let Act::Run { facts, argv, .. } = &self.acts[at] else { return };
         if facts.runs.is_empty() {
             return;
         }
-        let runs = facts.runs.clone();
+        let mut runs = facts.runs.clone();
+        if program == "xargs" {
+            runs.iter_mut().for_each(|run| feed(run, argv, input));
+        }
         self.depth += 1;
         runs.into_iter().for_each(|run| self.follow(program, run, input));
         self.depth -= 1;
@@ -468,7 +720,7 @@ impl<'a> Walk<'a> {
     fn follow(&mut self, program: &str, run: Run, input: &Input) {
         match run {
             Run::Command { argv, directory: None } if stays_in_shell(program) => {
-                let after = self.run(argv, input.clone());
+                let after = self.run(argv, input.clone(), Finder::Shell);
                 self.here = after.done.or(&after.failed);
             }
             Run::Command { argv, directory } => self.elsewhere(|walk| {
@@ -478,8 +730,10 @@ impl<'a> Walk<'a> {
                     Some(_) => Places::UNKNOWN,
                 };
                 let input = if passes_input(program) { input.clone() } else { Input::Unknown };
-                walk.run(argv, input);
+                walk.run(argv, input, Finder::Path);
             }),
+            // It runs later, if at all.
+            Run::Script(Arg::Known(text)) if program == "trap" => self.perhaps(|walk| walk.nested(&text)),
             Run::Script(Arg::Known(text)) if stays_in_shell(program) => self.nested(&text),
             Run::Script(Arg::Known(text)) => self.elsewhere(|walk| walk.nested(&text)),
             Run::Script(script) => {
@@ -490,13 +744,16 @@ impl<'a> Walk<'a> {
                 }
             }
             Run::File(path) => self.touch(path, Access::Read),
+            Run::Mention(text) => self.mention(&text),
             Run::Input => match input {
                 Input::Text(text) if stays_in_shell(program) => self.nested(&text.clone()),
                 Input::Text(text) => {
                     let text = text.clone();
                     self.elsewhere(|walk| walk.nested(&text));
                 }
-                Input::Unknown | Input::Inherited => self.doubt("a script that comes in while it runs"),
+                Input::Names(_) | Input::Unknown | Input::Inherited => {
+                    self.doubt("a script that comes in while it runs")
+                }
             },
         }
     }
@@ -535,11 +792,19 @@ impl<'a> Walk<'a> {
 
     /// `[[ … ]]`: some of its operators calculate, and who calculates may run something.
     fn test(&mut self, words: &[Word]) -> After {
-        for word in words {
+        for (at, word) in words.iter().enumerate() {
             self.inside(word);
-            if let [Part::Literal(operator)] = &word.parts[..]
-                && CALCULATING.contains(&operator.as_str())
-            {
+            let [Part::Literal(operator)] = &word.parts[..] else { continue };
+            let is_safe = match operator.as_str() {
+                "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
+                    let sides = [at.checked_sub(1), Some(at + 1)].map(|side| words.get(side?));
+                    sides.into_iter().all(|side| side.is_some_and(|side| self.calculated(side)))
+                }
+                // They look at an element of an array.
+                "-v" | "-R" => false,
+                _ => true,
+            };
+            if !is_safe {
                 self.doubt(format!("`{operator}` in a test, which may run what a variable holds"));
             }
         }
@@ -549,9 +814,20 @@ impl<'a> Walk<'a> {
     /// A calculation. A name in it means its value, and that the value's value: who knows what runs.
     fn arithmetic(&mut self, expression: &Word) {
         self.inside(expression);
-        if !is_plain_calculation(&expression.parts) {
+        if !self.calculated(expression) {
             self.doubt("a calculation with names, which may run what they hold");
         }
+    }
+
+    /// Whether a calculation takes nothing but numbers. What it sets is set.
+    fn calculated(&mut self, expression: &Word) -> bool {
+        let Calculation { sets, settles, is_safe } = Calculation::of(&expression.parts, &self.values);
+        for name in sets {
+            self.doubt_about(programs::assignment_doubt(name, None), &[]);
+            self.set.names.push(name.to_owned());
+        }
+        settles.iter().for_each(|name| self.values.count(name));
+        is_safe
     }
 
     /// Everything that runs inside a word.
@@ -567,7 +843,7 @@ impl<'a> Walk<'a> {
             | Part::Glob(_)
             | Part::Range(_)
             | Part::Variable(_) => {}
-            Part::Double(parts) => parts.iter().for_each(|part| self.part(part)),
+            Part::Double(parts) | Part::Translated(parts) => parts.iter().for_each(|part| self.part(part)),
             Part::Brace(words) => words.iter().for_each(|word| self.inside(word)),
             Part::Command(script) | Part::Process(_, script) => self.apart(|walk| walk.script(script)),
             Part::Arithmetic(expression) => self.arithmetic(expression),
@@ -580,13 +856,15 @@ impl<'a> Walk<'a> {
     }
 
     fn parameter(&mut self, name: &str, operator: &str, words: &[Word]) {
-        let plain = || words.iter().all(|word| is_plain_calculation(&word.parts));
+        let has_index = operator.starts_with('[');
+        if has_index && !words.first().is_some_and(|index| self.calculated(index)) {
+            self.doubt("an index with names, which may run what they hold");
+        }
         match operator {
             _ if name.starts_with('!') => self.doubt("a variable whose name is known only when it runs"),
-            "=" | ":=" | "[=" | "[:=" => self.assigned(name),
-            ":" if !plain() => self.doubt("a calculation with names, which may run what they hold"),
-            _ if operator.contains('[') && !plain() => {
-                self.doubt("an index with names, which may run what they hold")
+            "=" | ":=" | "[=" | "[:=" => self.assigned(name, None),
+            ":" | "[:" if !words.last().is_some_and(|counts| self.calculated(counts)) => {
+                self.doubt("a calculation with names, which may run what they hold");
             }
             _ if operator.contains('@')
                 && !matches!(operator.trim_start_matches('['), "@Q" | "@U" | "@u" | "@L") =>
@@ -598,8 +876,110 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Operators of `[[ … ]]` that calculate, or look at an element of an array.
-const CALCULATING: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+/// Puts what comes in for xargs in its place, where that is known and is only looked at.
+fn feed(run: &mut Run, xargs: &[Arg], input: &Input) {
+    let Run::Command { argv, .. } = run else { return };
+    let Some(options) = streams::options_of_xargs(xargs) else { return };
+    // Then all that is not known of the words it runs is what comes in.
+    if xargs.iter().any(|arg| matches!(arg, Arg::Unknown { .. })) {
+        return;
+    }
+    let added = match input {
+        Input::Text(text) if !text.contains(['\'', '"', '\\', '\0']) => {
+            Some(text.split_whitespace().map(|word| Arg::Known(word.to_owned())).collect())
+        }
+        Input::Names(names) => names.added(&options),
+        _ => None,
+    };
+    let Some(added) = added else { return };
+    let is_whole = |arg: &Arg| matches!(arg, Arg::Unknown { prefix, .. } if prefix.is_empty());
+    let fed: Vec<Arg> =
+        argv.iter().flat_map(|arg| if is_whole(arg) { added.clone() } else { vec![arg.clone()] }).collect();
+    if streams::only_looks(&fed) {
+        *argv = fed;
+    }
+}
+
+/// What a text that may be evaluated would run, for rules alone.
+fn suspected(act: Act) -> Option<Act> {
+    match act {
+        Act::Run { argv, .. } => {
+            let known = |arg| if let Arg::Known(word) = arg { Some(word) } else { None };
+            Some(Act::Suspect(argv.into_iter().map_while(known).collect()))
+        }
+        Act::Suspect(_) => Some(act),
+        _ => None,
+    }
+}
+
+/// Whether a redirection opens one of the first three descriptors for something else than it is for, or makes it a copy of
+/// another one than those for output.
+fn mixes_streams(redirect: &Redirect, target: &Arg) -> bool {
+    let usual = if redirect.operator.starts_with('<') { 0 } else { 1 };
+    let descriptor = match redirect.descriptor {
+        None => usual,
+        Some(Descriptor::Number(number)) => number,
+        Some(Descriptor::Variable(_)) => return false,
+    };
+    match &redirect.kind {
+        RedirectKind::Read(_) => matches!(descriptor, 1 | 2),
+        RedirectKind::Write(_) => descriptor == 0,
+        RedirectKind::ReadWrite(_) => descriptor <= 2,
+        RedirectKind::Duplicate(_) => {
+            let is_output = matches!(target, Arg::Known(text) if matches!(text.as_str(), "1" | "2" | "-"));
+            descriptor <= 2 && !(is_output && descriptor > 0)
+        }
+        RedirectKind::HereDocument(_) | RedirectKind::HereString(_) => descriptor != 0,
+    }
+}
+
+/// Whether a descriptor is opened by its name somewhere.
+fn names_a_stream(act: &Act) -> bool {
+    let is_stream = |arg: &Arg| matches!(arg, Arg::Known(text) if stream(text).is_some());
+    match act {
+        Act::Run { argv, .. } => argv.iter().any(is_stream),
+        Act::Touch { path, .. } => is_stream(path),
+        _ => false,
+    }
+}
+
+/// What is exported changes what the programs of the line may do.
+fn exports(act: &mut Act) {
+    if let Act::Run { facts, .. } = act
+        && facts.exports
+    {
+        facts.raise(Class::Write);
+    }
+}
+/// Whether a program may change files itself. What it runs is an act of its own, unless it is code in a file.
+fn changes_files(facts: &Facts) -> bool {
+    let is_followed = |run: &Run| matches!(run, Run::Command { .. } | Run::Script(_));
+    facts.class != Class::ReadOnly
+        && (facts.runs.is_empty()
+            || !facts.runs.iter().all(is_followed)
+            || facts.touches.iter().any(|touch| touch.access == Access::Write))
+}
+
+fn known_path(path: PathBuf) -> Arg {
+    match path.into_os_string().into_string() {
+        Ok(path) => Arg::Known(path),
+        Err(_) => Arg::Unknown { prefix: String::new(), splits: false },
+    }
+}
+
+/// The answer to a question that is asked once.
+fn remembered<K: Eq + Hash>(
+    answers: &mut HashMap<K, bool>,
+    question: K,
+    ask: impl FnOnce(&K) -> bool,
+) -> bool {
+    if let Some(answer) = answers.get(&question) {
+        return *answer;
+    }
+    let answer = ask(&question);
+    answers.insert(question, answer);
+    answer
+}
 
 fn is_git(program: &str) -> bool {
     program.rsplit('/').next() == Some("git")
@@ -608,6 +988,11 @@ fn is_git(program: &str) -> bool {
 /// Whether what it runs is run by the shell itself, so that a `cd` in it lasts.
 fn stays_in_shell(program: &str) -> bool {
     matches!(program, "eval" | "builtin" | "command" | "." | "source" | "trap" | "exec")
+}
+
+/// Commands of the shell that run nothing but what is followed.
+fn is_followed(program: &str) -> bool {
+    matches!(program, "eval" | "builtin" | "command" | "trap")
 }
 
 /// Whether what comes in for it comes in for what it runs.
@@ -619,16 +1004,4 @@ fn passes_input(program: &str) -> bool {
 
 fn is_option_of_cd(word: &str) -> bool {
     matches!(word, "-L" | "-P" | "-e" | "-@" | "--")
-}
-
-/// Digits and signs, and no names.
-fn is_plain_calculation(parts: &[Part]) -> bool {
-    parts.iter().all(|part| match part {
-        Part::Literal(text) | Part::Quoted(text) | Part::Glob(text) => {
-            !text.contains(|char: char| char.is_alphabetic() || matches!(char, '_' | '[' | '$' | '`'))
-        }
-        Part::Double(parts) => is_plain_calculation(parts),
-        Part::Arithmetic(inner) => is_plain_calculation(&inner.parts),
-        _ => false,
-    })
 }

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use super::values::Values;
+use super::{numbers::expands_to_one_number, values::Values};
 use crate::{
     programs::Arg,
-    syntax::{Part, Word},
+    syntax::{Command, CommandKind, Item, Part, Script, Word},
 };
 
 /// What words may mean besides themselves.
@@ -55,7 +55,7 @@ impl Meanings<'_> {
         for part in parts {
             match part {
                 Part::Brace(alternatives) => drafts = self.spread(drafts, alternatives)?,
-                Part::Double(parts) => {
+                Part::Double(parts) | Part::Translated(parts) => {
                     let inner = self.drafts(parts, true)?.pop()?;
                     drafts.iter_mut().for_each(|draft| draft.append(&inner));
                     drafts.iter_mut().for_each(|draft| draft.quoted = true);
@@ -92,13 +92,15 @@ impl Meanings<'_> {
             Part::Variable(name) if name == "HOME" => draft.path(self.home, quoted),
             Part::Variable(name) if name == "PWD" => draft.path(self.directory, quoted),
             Part::Variable(name) if let Some(value) = self.values.get(name) => draft.value(value, quoted),
+            Part::Command(script) if is_pwd(script) => draft.path(self.directory, quoted),
             Part::Glob(text) => draft.glob(text),
             // The shell puts the name of a pipe there, and nothing that anybody chose; for `<()` it puts nothing.
             Part::Process(_, script) if !script.items.is_empty() => draft.text(PIPE),
             // `"$@"` and `"${a[@]}"` are as many words as there are, quoted or not.
             Part::Variable(name) if name == "@" => draft.open(true),
             Part::Parameter { name, operator, words } if is_all(name, operator, words) => draft.open(true),
-            _ => draft.open(!quoted),
+            // A number has nothing in it that would split it.
+            _ => draft.open(!quoted && !expands_to_one_number(part, self.values)),
         }
     }
 }
@@ -110,8 +112,20 @@ fn is_all(name: &str, operator: &str, words: &[Word]) -> bool {
     name.ends_with('@') || operator.starts_with('[') && words.first().is_none_or(is_at)
 }
 
-/// What `<(…)` becomes, more or less.
-pub(super) const PIPE: &str = "/dev/fd/63";
+/// Whether it prints the directory: the shell's own `pwd`, without options.
+fn is_pwd(script: &Script) -> bool {
+    let [Item { first, rest, background: false, .. }] = &script.items[..] else { return false };
+    let [Command { kind: CommandKind::Simple { assignments, words }, redirects, .. }] = &first.commands[..]
+    else {
+        return false;
+    };
+    let is_bare = rest.is_empty() && assignments.is_empty() && redirects.is_empty() && !first.negated;
+    is_bare
+        && matches!(&words[..], [word] if matches!(&word.parts[..], [Part::Literal(name)] if name == "pwd"))
+}
+
+/// What `<(…)` becomes, more or less: no file can have this name, so that whoever writes it means nothing else.
+pub(super) const PIPE: &str = "/dev/fd/pipe";
 
 /// A word that is being put together.
 #[derive(Default, Clone)]

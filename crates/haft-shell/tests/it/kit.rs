@@ -144,7 +144,7 @@ fn in_words(words: &[Word], names: &mut Vec<String>) {
 fn in_parts(parts: &[Part], names: &mut Vec<String>) {
     for part in parts {
         match part {
-            Part::Double(parts) => in_parts(parts, names),
+            Part::Double(parts) | Part::Translated(parts) => in_parts(parts, names),
             Part::Brace(words) | Part::Parameter { words, .. } => in_words(words, names),
             Part::Command(script) | Part::Process(_, script) => in_script(script, names),
             Part::Arithmetic(word) => in_words(std::slice::from_ref(word), names),

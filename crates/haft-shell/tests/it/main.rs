@@ -4,6 +4,7 @@
 
 mod kit;
 mod soup;
+mod names;
 mod syntax_table;
 mod syntax_bash;
 mod syntax_soup;

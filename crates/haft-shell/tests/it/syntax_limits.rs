@@ -115,7 +115,7 @@ fn nesting_ends_with_an_error_that_keeps_what_was_read() {
 #[test]
 fn many_suffixes_of_sed_do_not_multiply_its_paths() {
     let text = format!("sed {} s/a/b/ file", "-i.old ".repeat(200));
-    let base = PathBase { cwd: "/w/app".into(), home: None };
+    let base = PathBase { cwd: "/w/app".into(), home: None, workspace: None };
     assert!(understand(&text, &base).effects().paths().len() < 1000);
 }
 
@@ -211,7 +211,8 @@ fn check_any(text: &str) {
 /// What a text amounts to, and the commands that it runs.
 fn gist(text: &str) -> (Class, BTreeSet<Vec<String>>) {
     let effects =
-        understand(text, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()) }).effects();
+        understand(text, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None })
+            .effects();
     (effects.class(), effects.commands().iter().map(|command| command.argv.clone()).collect())
 }
 

@@ -108,7 +108,10 @@ struct Foreseen {
 
 impl Foreseen {
     fn of(text: &str) -> Foreseen {
-        let acts = understand(text, &PathBase { cwd: "/w".into(), home: Some("/nowhere/home".into()) });
+        let acts = understand(
+            text,
+            &PathBase { cwd: "/w".into(), home: Some("/nowhere/home".into()), workspace: None },
+        );
         let in_doubt = acts.acts().iter().any(|act| matches!(act, Act::Doubt(_)));
         Foreseen { acts, in_doubt }
     }
@@ -128,7 +131,10 @@ impl Foreseen {
 fn fits(args: &[Arg], words: &[String]) -> bool {
     match (args, words) {
         ([], []) => true,
-        ([Arg::Known(arg), args @ ..], [word, words @ ..]) => arg == word && fits(args, words),
+        // Which descriptor a pipe gets is not foreseen.
+        ([Arg::Known(arg), args @ ..], [word, words @ ..]) => {
+            arg.replace("/dev/fd/pipe", "/dev/fd/63") == *word && fits(args, words)
+        }
         ([Arg::Unknown { splits: false, prefix }, args @ ..], [word, words @ ..]) => {
             word.starts_with(prefix.as_str()) && fits(args, words)
         }

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use haft_tool::{Hidden, without_hidden};
+
 use super::{
     misfit::Misfit,
     parse::{Hunk, HunkLine, Sign},
@@ -24,7 +26,14 @@ pub(crate) struct Applied {
 const MOST_NEAREST: usize = 10;
 
 /// Applies all hunks, or tells of each why it cannot be.
-pub(crate) fn apply(text: &str, hunks: &[Hunk<'_>], numbers: Numbers) -> Result<Applied, Vec<Misfit>> {
+///
+/// What is there instead is told as the model is shown it, without what is hidden.
+pub(crate) fn apply(
+    text: &str,
+    hidden: &[Hidden],
+    hunks: &[Hunk<'_>],
+    numbers: Numbers,
+) -> Result<Applied, Vec<Misfit>> {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let file = FileLines::of(body);
     let mut search = Search::new(&file, numbers);
@@ -34,7 +43,8 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk<'_>], numbers: Numbers) -> Result<
             Ok(place) => placed.push(place),
             Err(mut reason) => {
                 if misfits.len() < MOST_NEAREST {
-                    reason = reason.with_nearest(body, hunk);
+                    let shown = without_hidden(text, hidden);
+                    reason = reason.with_nearest(shown.strip_prefix(MARK).unwrap_or(&shown), hunk);
                 }
                 misfits.push(Misfit { line: hunk.line, reason });
             }

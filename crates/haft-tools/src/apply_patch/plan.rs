@@ -85,8 +85,10 @@ impl Plan {
         let bytes = stored::read(files, &path).map_err(alone)?;
         // What is not text can be deleted, only not by hunks that show its lines.
         let gone = decode(bytes).map(|text| text.content).unwrap_or_default();
+        let hidden = files.secrets_in(&gone);
         if !hunks.is_empty() {
-            let left = apply(&gone, hunks, Numbers::Hold).map_err(|misfits| faults(&path, &misfits))?.text;
+            let left =
+                apply(&gone, &hidden, hunks, Numbers::Hold).map_err(|misfits| faults(&path, &misfits))?.text;
             if !left.trim_start_matches(MARK).is_empty() {
                 let left = count(left.lines().count() as u64, "line");
                 let problem = format!("{}: the file has {left} that the patch does not show", shown(&path));
@@ -113,7 +115,8 @@ impl Plan {
         let stored = Stored::read(files, &path).map_err(alone)?;
         let numbers = if stored.footing.is_stale() { Numbers::MayBeOld } else { Numbers::Hold };
         let Applied { text: after, loosened } =
-            apply(&stored.text, hunks, numbers).map_err(|misfits| faults(&path, &misfits))?;
+            apply(&stored.text, &files.secrets_in(&stored.text), hunks, numbers)
+                .map_err(|misfits| faults(&path, &misfits))?;
         if after == stored.text && to.is_none() {
             return Err(vec![Fault::rejected(format!("{}: nothing would change", shown(&path)))]);
         }

@@ -54,7 +54,7 @@ fn applied(text: &str, patch: &str) -> Result<String, String> {
     let patch = parse(patch).map_err(|err| err.to_string())?;
     let Intent::Update { hunks, .. } = &patch.files[0].intent else { panic!("no update") };
     let tell = |misfits: Vec<Misfit>| misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    apply(text, hunks, Numbers::Hold).map(|applied| applied.text).map_err(tell)
+    apply(text, &[], hunks, Numbers::Hold).map(|applied| applied.text).map_err(tell)
 }
 
 #[track_caller]
@@ -313,8 +313,8 @@ fn a_hunk_that_fits_twice_is_refused_unless_its_number_names_one() {
 fn numbers_that_may_be_old_name_nothing() {
     let patch = parse("--- f\n+++ f\n@@ -3 +3 @@\n-x\n+z\n").unwrap();
     let Intent::Update { hunks, .. } = &patch.files[0].intent else { panic!("no update") };
-    assert!(apply("x\ny\nx\n", hunks, Numbers::Hold).is_ok());
-    assert!(apply("x\ny\nx\n", hunks, Numbers::MayBeOld).is_err());
+    assert!(apply("x\ny\nx\n", &[], hunks, Numbers::Hold).is_ok());
+    assert!(apply("x\ny\nx\n", &[], hunks, Numbers::MayBeOld).is_err());
 }
 
 #[test]
@@ -490,7 +490,7 @@ proptest! {
         if let Ok(parsed) = parse(&patch) {
             for file in &parsed.files {
                 if let Intent::Update { hunks, .. } | Intent::Remove(hunks) = &file.intent {
-                    let _ = apply(&text, hunks, Numbers::Hold);
+                    let _ = apply(&text, &[], hunks, Numbers::Hold);
                 }
             }
         }

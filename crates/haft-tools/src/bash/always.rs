@@ -10,7 +10,8 @@ const WORKSPACE: &str = "/w/app";
 
 fn effects(line: &str) -> Effects {
     let mut effects =
-        understand(line, &PathBase { cwd: WORKSPACE.into(), home: Some("/home/u".into()) }).effects();
+        understand(line, &PathBase { cwd: WORKSPACE.into(), home: Some("/home/u".into()), workspace: None })
+            .effects();
     let places: Vec<_> = effects.paths().iter().map(|effect| tidy(&effect.path)).collect();
     effects.locate(places);
     effects

@@ -1,12 +1,19 @@
 //! From the input to a process.
 
-use std::{io, time::Duration};
+use std::{ffi::OsString, io, os::unix::ffi::OsStrExt, time::Duration};
 
-use haft_shell::run::{Launch, Process, inherited};
-use haft_tool::{Cx, Fault, Grant, SessionFacts};
+use haft_shell::{
+    lookup::Lookup,
+    run::{Launch, Process, inherited},
+    understand,
+};
+use haft_tool::{Cx, Fault, Grant, PathBase, SessionFacts};
 
 use super::{BashInput, BashOptions, LONGEST};
-use crate::process::{start, surroundings};
+use crate::{
+    git,
+    process::{start, surroundings},
+};
 
 pub(super) async fn launch(
     input: &BashInput,
@@ -18,6 +25,10 @@ pub(super) async fn launch(
     let mut launch = Launch::bash(&input.command, &session.cwd).map_err(cannot_run)?;
     launch.env = inherited(std::env::vars_os());
     launch.set = surroundings(input.pty);
+    if !grant.approved {
+        launch.env.retain(|(name, _)| !name.as_bytes().starts_with(b"GIT_"));
+        launch.set.extend(unasked(&input.command, session, grant, cx).await?);
+    }
     launch.pty = input.pty;
     launch.time_limit = time_limit(input, options);
     launch.room.most = options.most_output;
@@ -26,6 +37,28 @@ pub(super) async fn launch(
     // Who runs beside others leaves the session where it is, and need not be asked.
     launch.tells_directory = grant.moves;
     start(launch, grant, session, cx, cannot_run).await
+}
+
+/// What a command finds around it that nobody approved: no programs of the workspace, and a git that runs nothing that the
+/// repository names. Whoever approved a command approved it with the user's own settings.
+async fn unasked(
+    command: &str,
+    session: &SessionFacts,
+    grant: &Grant,
+    cx: &Cx,
+) -> Result<Vec<(OsString, OsString)>, Fault> {
+    let base = PathBase {
+        cwd: session.cwd.clone(),
+        home: session.home.clone(),
+        workspace: Some(session.workspace.clone()),
+    };
+    let runs_git = understand(command, &base).runs("git");
+    let mut set = match runs_git {
+        true => git::variables_for_shell(grant, session, cx).await?,
+        false => git::pinned::variables(&[]),
+    };
+    set.push(("PATH".into(), Lookup::new(&session.workspace).outside_path()));
+    Ok(set)
 }
 
 fn time_limit(input: &BashInput, options: &BashOptions) -> Option<Duration> {

@@ -10,13 +10,15 @@ mod tests;
 mod properties;
 #[cfg(test)]
 mod always;
+#[cfg(test)]
+mod masks;
 
 use std::{path::Path, time::Duration};
 
 use haft_shell::{run::LONGEST_COMMAND, understand};
 use haft_tool::{
     AbsolutePath, Access, Change, Cx, Effects, Fault, FaultKind, Limit, PathBase, Reply, SessionFacts, Spec,
-    Tool, View, shown,
+    Spelling, Tool, View, shown,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +56,9 @@ pub(crate) struct BashInput {
     /// Hosts that it must reach, like `docs.rs`. It has no network otherwise.
     #[serde(default)]
     hosts: Vec<String>,
+    /// What it must read outside the workspace, if the command does not name it: behind links, or in lists of files.
+    #[serde(default)]
+    read: Vec<AbsolutePath>,
     /// What it must write outside the workspace. It can write nothing else there.
     #[serde(default)]
     write: Vec<AbsolutePath>,
@@ -67,7 +72,16 @@ impl BashInput {
         hosts: Vec<String>,
         write: Vec<AbsolutePath>,
     ) -> BashInput {
-        BashInput { command, timeout: None, description, background: true, pty: false, hosts, write }
+        BashInput {
+            command,
+            timeout: None,
+            description,
+            background: true,
+            pty: false,
+            hosts,
+            read: Vec::new(),
+            write,
+        }
     }
 }
 
@@ -129,10 +143,17 @@ impl Tool for Bash {
     }
 
     fn effects_here(&self, input: &BashInput, base: &PathBase) -> Effects {
-        let known = understand(&input.command, base).effects();
+        let mut known = understand(&input.command, base).effects();
+        if input.pty && known.commands().iter().any(|command| is_nohup(&command.argv)) {
+            known.push_doubt("nohup, which keeps what a terminal would show in nohup.out");
+        }
         let with_hosts =
             input.hosts.iter().fold(known, |effects, host| effects.and_host(host, Access::Write));
-        input.write.iter().fold(with_hosts, Effects::and_writes)
+        let with_reads = input.read.iter().fold(with_hosts, Effects::and_reads);
+        let mut effects = input.write.iter().fold(with_reads, Effects::and_writes);
+        // Who may write a file can read it, unless somebody keeps it away.
+        input.write.iter().for_each(|path| effects.push_mention(path.to_path_buf(), Spelling::Path));
+        effects
     }
 
     fn describe(&self, input: &BashInput) -> String {
@@ -155,6 +176,9 @@ impl Tool for Bash {
         }
         if !input.hosts.is_empty() {
             say("may reach", input.hosts.join(", "));
+        }
+        for path in &input.read {
+            say("may read", shown(path).to_string());
         }
         for path in &input.write {
             say("may write", shown(path).to_string());
@@ -196,6 +220,10 @@ impl Bash {
     }
 }
 
+fn is_nohup(argv: &[String]) -> bool {
+    argv.first().is_some_and(|program| program.rsplit('/').next() == Some("nohup"))
+}
+
 /// Of what the model says a command is for, so much stands beside the command.
 const LONGEST_PURPOSE: usize = 80;
 
@@ -208,7 +236,8 @@ fn purpose(words: &str) -> String {
 }
 
 fn valid_host(host: &str) -> Result<(), Fault> {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    // Other letters are looked up as something else than they look like.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     if !host.is_empty() && host.chars().all(is_name) {
         return Ok(());
     }

@@ -102,6 +102,91 @@ fn quoted(word: &str, way: u8) -> String {
     }
 }
 
+/// What may be asked although a rule allows the program.
+#[test]
+fn a_file_that_a_program_knows_is_asked_like_one_that_is_named() {
+    let lines = [
+        "git config core.hooksPath ./x",
+        "git config --global core.pager ./x",
+        "git config --glob core.pager ./x",
+        "git config --file=.git/config a.b c",
+        "git config --unset a.b",
+        "git config set a.b c",
+        "git -C src config a.b c",
+        "git remote add x 'ext::sh'",
+        "git remote set-url origin u",
+        "git submodule add u",
+        "git submodule init",
+        "git submodule update --init",
+        "git worktree add ../x",
+        "git lfs install",
+        "npm config set script-shell ./x",
+        "npm --prefix . config set script-shell ./x",
+        "npm login",
+        "pip config set global.index-url u",
+        "go env -w GOFLAGS=-toolexec=./x",
+        "gh alias set x '!sh'",
+        "aws configure set a b",
+        "kubectl config set-credentials u --exec-command=./x",
+        "docker login h",
+        "cargo install x",
+        "ssh-keygen -t ed25519 -N x",
+        "gpg --import key",
+        "pre-commit install",
+        "crontab jobs",
+        "systemctl --user enable x",
+    ];
+    for line in lines {
+        let program = line.split(' ').next().unwrap();
+        let allow = format!("Bash({program}:*)");
+        assert_eq!(judge(&session(&[("allow", &allow)]), line).0, Verdict::Ask, "{line}");
+    }
+    let rules = [("allow", "Bash(git:*)"), ("deny", "Edit(.git/config)")];
+    assert_eq!(judge(&session(&rules), "git remote add x u").0, Verdict::Deny);
+    let rules = [("allow", "Bash(git:*)"), ("allow", "Edit(.git/config)")];
+    assert_eq!(judge(&session(&rules), "git remote add x u").0, Verdict::Allow);
+}
+
+#[test]
+fn ordinary_commands_of_a_rule_are_not_asked() {
+    let rules = ["git", "npm", "go", "gh", "aws", "kubectl", "docker", "cargo", "pip", "ssh-keygen"];
+    let rules: Vec<_> = rules.map(|program| format!("Bash({program}:*)")).into();
+    let session = session(&rules.iter().map(|rule| ("allow", rule.as_str())).collect::<Vec<_>>());
+    let lines = [
+        "git add -A && git commit -m config",
+        "git checkout -b config",
+        "git branch -u origin/main",
+        "git push -u origin main",
+        "git pull --rebase",
+        "git clone https://h.test/r.git",
+        "git init sub",
+        "git stash pop",
+        "git config --get remote.origin.url",
+        "git config -l",
+        "git remote -v",
+        "git remote update",
+        "git submodule update",
+        "git worktree list",
+        "npm config get registry",
+        "npm install && npm test",
+        "npm run config",
+        "go env GOPATH",
+        "go build ./...",
+        "gh pr create --fill",
+        "gh auth status",
+        "aws configure list",
+        "aws s3 ls",
+        "kubectl config view",
+        "kubectl get pods",
+        "docker build .",
+        "cargo add serde",
+        "cargo build",
+        "pip install -r requirements.txt",
+        "ssh-keygen -f key -N x",
+    ];
+    lines.iter().for_each(|line| assert_eq!(judge(&session, line).0, Verdict::Allow, "{line}"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 

@@ -7,7 +7,7 @@ use haft_shell::run::{Ended, Output, Status, Stopped};
 use haft_tool::{Change, FaultKind, Grant, Reply, SessionFacts, View, Whole, shown};
 
 use super::{BashInput, BashOptions, is_home};
-use crate::shown::count;
+use crate::{quoted::quoted, shown::count};
 
 /// A command that has ended, or has been told to and not yet done so.
 pub(super) struct Told<'a> {
@@ -163,7 +163,7 @@ pub(crate) fn printed(output: &Output) -> String {
         );
     }
     let cut = output.text();
-    let mut text = cut.head;
+    let mut text = quoted(&cut.head).into_owned();
     if cut.hidden_bytes > 0 {
         let whole = match output.file() {
             Some(Ok(path)) => format!("the whole is in {}", shown(path)),
@@ -174,7 +174,7 @@ pub(crate) fn printed(output: &Output) -> String {
         let bytes = size(usize::try_from(cut.hidden_bytes).unwrap_or(usize::MAX));
         let lines = count(cut.hidden_lines, "line");
         let _ = writeln!(text, "[… {bytes}, {lines} hidden; {whole} …]");
-        text.push_str(&cut.tail);
+        text.push_str(&quoted(&cut.tail));
     }
     text.truncate(text.trim_end_matches('\n').len());
     text

@@ -401,3 +401,13 @@ fn where_a_sandbox_is_required_and_missing_nothing_runs() {
     // Once there is a sandbox, it may run; without one it must not.
     assert!(result.is_error() != workspace.root().join("made").exists());
 }
+
+#[test]
+fn nohup_on_a_terminal_is_known_to_keep_a_file() {
+    let base = PathBase { cwd: "/w".into(), home: None, workspace: None };
+    let effects = |input: Value| Bash::default().effects_here(&serde_json::from_value(input).unwrap(), &base);
+    assert!(effects(json!({ "command": "nohup echo hi" })).is_read_only());
+    for command in ["nohup echo hi", "ls; timeout 5 nohup ls", "/usr/bin/nohup ls"] {
+        assert!(!effects(json!({ "command": command, "pty": true })).is_read_only(), "{command}");
+    }
+}

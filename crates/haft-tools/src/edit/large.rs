@@ -72,7 +72,8 @@ fn plain(files: &dyn Files, input: &EditInput) -> Result<Option<Plain>, Fault> {
     }
     let footing = Footing::find(files, path, Stamp::of(&now))?;
     let Some(window) = window(&file, now.len(), &input.old_string).map_err(cannot)? else { return Ok(None) };
-    let edited = edit(&window.text, &input.old_string, &input.new_string, false).ok();
+    let hidden = files.secrets_in(&window.text);
+    let edited = edit(&window.text, &hidden, &input.old_string, &input.new_string, false).ok();
     let edited = edited.filter(|edited| edited.loosened.is_none());
     Ok(edited.map(|edited| Plain { file, len: now.len(), footing, window, edited }))
 }

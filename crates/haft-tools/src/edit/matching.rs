@@ -6,6 +6,8 @@
 
 use std::{fmt, ops::Range};
 
+use haft_tool::{Hidden, without_hidden};
+
 use super::{
     merge::Merge,
     nearest::{self, Region, longest_words},
@@ -14,17 +16,32 @@ use super::{
 };
 
 /// Replaces `old` by `new` in `text`: at its only place, or with `all` at every place.
-pub(crate) fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, Refused> {
+///
+/// A passage that begins or ends within something hidden does not occur: whether it does would tell what is hidden, a
+/// character at a time. What comes nearest is told as the model is shown it.
+pub(crate) fn edit(
+    text: &str,
+    hidden: &[Hidden],
+    old: &str,
+    new: &str,
+    all: bool,
+) -> Result<Edited, Refused> {
     sensible(old, new)?;
-    let edited = match exact(text, old, new, all)? {
+    let edited = match exact(text, hidden, old, new, all)? {
         Some(edited) => Some(edited),
-        None => loose(text, old, new, all)?,
+        None => loose(text, hidden, old, new, all)?,
     };
     match edited {
         Some(edited) if edited.text == text => Err(Refused::Identical),
         Some(edited) => Ok(edited),
-        None => Err(Refused::NotThere { nearest: nearest::find(text, old) }),
+        None => Err(Refused::NotThere { nearest: nearest::find(&without_hidden(text, hidden), old) }),
     }
+}
+
+/// Whether a place begins or ends within something hidden.
+fn cuts(hidden: &[Hidden], place: &Range<usize>) -> bool {
+    let within = |at: usize| hidden.iter().any(|Hidden { range, .. }| range.start < at && at < range.end);
+    within(place.start) || within(place.end)
 }
 
 /// Refuses what could not be an edit of any text.
@@ -157,20 +174,19 @@ fn count_newlines(text: &str) -> usize {
 }
 
 /// The passage as it is written.
-fn exact(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edited>, Refused> {
-    let Some(first) = find_from(text, old, 0) else { return Ok(None) };
-    let after_first = first.start + text[first.start..].chars().next().map_or(1, char::len_utf8);
-    if !all && let Some(second) = find_from(text, old, after_first) {
+fn exact(text: &str, hidden: &[Hidden], old: &str, new: &str, all: bool) -> Result<Option<Edited>, Refused> {
+    let is_whole = |place: &Range<usize>| !cuts(hidden, place);
+    let mut found = Occurrences { text, old, from: 0 }.filter(is_whole);
+    let Some(first) = found.next() else { return Ok(None) };
+    let all_places = || text.match_indices(old).map(|(at, _)| at..at + old.len()).filter(is_whole);
+    if !all && let Some(second) = found.next() {
         // Places that overlap are two as well, but are not counted on from there.
-        return Err(match text.match_indices(old).nth(1) {
-            Some(_) => Refused::ambiguous(text, text.match_indices(old).map(|(at, _)| at)),
+        return Err(match all_places().nth(1) {
+            Some(_) => Refused::ambiguous(text, all_places().map(|place| place.start)),
             None => Refused::ambiguous(text, [first.start, second.start].into_iter()),
         });
     }
-    let places: Vec<_> = match all {
-        true => text.match_indices(old).map(|(at, _)| at..at + old.len()).collect(),
-        false => vec![first],
-    };
+    let places: Vec<_> = if all { all_places().collect() } else { vec![first] };
     // Half a line end is no line end: the looser way takes both characters as one.
     if places.iter().any(|place| splits_line_end(text, place.start) || splits_line_end(text, place.end)) {
         return Ok(None);
@@ -183,6 +199,23 @@ fn exact(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edited>, 
         (place, replacement)
     });
     Ok(Some(splice(text, replacements, None)))
+}
+
+/// Every place of a passage, those that overlap too.
+struct Occurrences<'a> {
+    text: &'a str,
+    old: &'a str,
+    from: usize,
+}
+
+impl Iterator for Occurrences<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let found = find_from(self.text, self.old, self.from)?;
+        self.from = found.start + self.text[found.start..].chars().next().map_or(1, char::len_utf8);
+        Some(found)
+    }
 }
 
 fn splits_line_end(text: &str, at: usize) -> bool {
@@ -265,8 +298,9 @@ struct Attempt {
 }
 
 /// The passage but for one kind of difference, the most harmless first.
-fn loose(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edited>, Refused> {
+fn loose(text: &str, hidden: &[Hidden], old: &str, new: &str, all: bool) -> Result<Option<Edited>, Refused> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mark = text.len() - body.len();
     let mut view: Option<View> = None;
     for attempt in attempts(body, &Request::new(old, new)) {
         if !attempt.may_succeed(body) {
@@ -276,7 +310,8 @@ fn loose(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edited>, 
             Some(same) if same.rules == attempt.rules => view.insert(same),
             _ => view.insert(View::new(body, attempt.rules)),
         };
-        let Some(places) = attempt.places(body, view, all) else { return Ok(None) };
+        let Some(mut places) = attempt.places(body, view, all) else { return Ok(None) };
+        places.retain(|place| !cuts(hidden, &(place.start + mark..place.end + mark)));
         match places.len() {
             0 => {}
             1 => return Ok(attempt.replace(text, body, &places)),

@@ -107,7 +107,9 @@ fn change(files: &dyn Files, input: &EditInput) -> Result<(Reply, Option<File>),
 fn edited(files: &dyn Files, input: &EditInput) -> Result<(Stored, Edited), Fault> {
     let path: &Path = &input.file_path;
     let stored = Stored::read(files, path)?;
-    let edited = edit(&stored.text, &input.old_string, &input.new_string, input.replace_all)
+    let hidden = files.secrets_in(&stored.text);
+    let (old, new) = (&input.old_string, &input.new_string);
+    let edited = edit(&stored.text, &hidden, old, new, input.replace_all)
         .map_err(|refused| Fault::rejected(format!("{}: {refused}", shown(path))))?;
     Ok((stored, edited))
 }

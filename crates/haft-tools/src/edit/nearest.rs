@@ -134,9 +134,15 @@ fn first_difference(old: &[&str], region: &[&str]) -> String {
         return String::new();
     };
     let column = old.chars().zip(file.chars()).take_while(|(old, file)| old == file).count();
-    let show = |line: &str| match line.chars().skip(column).take(12).collect::<String>() {
+    let show = |line: &str| match line.chars().skip(column).collect::<String>() {
         rest if rest.is_empty() => "the end of the line".to_owned(),
-        rest => format!("{rest:?}"),
+        rest => format!("{:?}", &rest[..shown(&rest)]),
     };
     format!("they first differ at column {}: {}, not {}", column + 1, show(file), show(old))
+}
+
+/// Twelve characters say enough, and half of what stands for a hidden value says nothing.
+fn shown(rest: &str) -> usize {
+    let mark = rest.starts_with("[redacted: ").then(|| rest.find(']').map(|end| end + 1)).flatten();
+    mark.or_else(|| rest.char_indices().nth(12).map(|(end, _)| end)).unwrap_or(rest.len())
 }

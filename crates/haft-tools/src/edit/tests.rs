@@ -12,19 +12,19 @@ use super::{
 
 #[track_caller]
 fn check(text: &str, old: &str, new: &str, expected: &str) {
-    let edited = edit(text, old, new, false).unwrap_or_else(|refused| panic!("{refused}"));
+    let edited = edit(text, &[], old, new, false).unwrap_or_else(|refused| panic!("{refused}"));
     assert_eq!(edited.text, expected);
 }
 
 #[track_caller]
 fn check_loosened(text: &str, old: &str, new: &str, expected: &str, loosening: Loosening) {
     check(text, old, new, expected);
-    assert_eq!(edit(text, old, new, false).unwrap().loosened, Some(loosening));
+    assert_eq!(edit(text, &[], old, new, false).unwrap().loosened, Some(loosening));
 }
 
 #[track_caller]
 fn check_refused(text: &str, old: &str, new: &str, message: &str) {
-    let refused = edit(text, old, new, false).expect_err("a refusal").to_string();
+    let refused = edit(text, &[], old, new, false).expect_err("a refusal").to_string();
     assert!(refused.contains(message), "{refused}");
 }
 
@@ -36,20 +36,20 @@ fn a_passage_is_replaced_where_it_stands() {
     check("one\ntwo\nthree\n", "one\ntwo\n", "", "three\n");
     check("a", "a", "b", "b");
     check("x = \"ä\";", "ä", "ö", "x = \"ö\";");
-    assert!(edit("one two", "one", "1", false).unwrap().loosened.is_none());
+    assert!(edit("one two", &[], "one", "1", false).unwrap().loosened.is_none());
 }
 
 #[test]
 fn all_places_are_replaced_when_asked() {
-    let Edited { text, places, loosened } = edit("a\nb\na\nb a\n", "a", "x\ny", true).unwrap();
+    let Edited { text, places, loosened } = edit("a\nb\na\nb a\n", &[], "a", "x\ny", true).unwrap();
     assert_eq!(text, "x\ny\nb\nx\ny\nb x\ny\n");
     assert_eq!(places, [1, 4, 6]);
     assert_eq!(loosened, None);
-    let edited = edit("  a  \n  b\n  a\n  b\n", "a\nb", "c\nb", true).unwrap();
+    let edited = edit("  a  \n  b\n  a\n  b\n", &[], "a\nb", "c\nb", true).unwrap();
     assert_eq!(edited.text, "  c  \n  b\n  c\n  b\n");
     assert_eq!(edited.places, [1, 3]);
     // A line end between two places belongs to both.
-    assert_eq!(edit("\ta\n\ta\n\ta\n", "    a", "    b", true).unwrap().text, "\tb\n\tb\n\tb\n");
+    assert_eq!(edit("\ta\n\ta\n\ta\n", &[], "    a", "    b", true).unwrap().text, "\tb\n\tb\n\tb\n");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_changes_nothing_is_refused() {
 #[test]
 fn what_is_only_nearly_there_is_refused_and_shown() {
     let text = "fn one() {}\n\nfn two() {\n    let total = 41;\n}\n";
-    let refused = edit(text, "fn two() {\n    let total = 42;\n}", "x", false).unwrap_err();
+    let refused = edit(text, &[], "fn two() {\n    let total = 42;\n}", "x", false).unwrap_err();
     let Refused::NotThere { nearest: Some(region) } = &refused else { panic!("{refused}") };
     assert_eq!((region.first_line, region.last_line), (3, 5));
     assert_eq!(
@@ -220,9 +220,9 @@ fn blank_lines_around_are_left_out() {
 fn regular_texts_take_no_longer() {
     let text = "ab".repeat(50_000) + &"  a\n".repeat(50_000);
     let old = "ab".repeat(2_000) + "c";
-    assert!(edit(&text, &old, "x", false).is_err());
-    assert!(edit(&text, "a\na\na\n b\n", "x", false).is_err());
-    assert_eq!(edit(&text, "ab", "c", true).unwrap().places.len(), 50_000);
+    assert!(edit(&text, &[], &old, "x", false).is_err());
+    assert!(edit(&text, &[], "a\na\na\n b\n", "x", false).is_err());
+    assert_eq!(edit(&text, &[], "ab", "c", true).unwrap().places.len(), 50_000);
 }
 
 /// Few different characters, so that passages repeat, overlap and differ in what is forgiven.
@@ -239,7 +239,7 @@ proptest! {
         let to = (from + len).min(text.len());
         let old = &text[from..to];
         let occurs = (0..text.len()).filter(|at| text[*at..].starts_with(old)).count();
-        match edit(&text, old, &new, false) {
+        match edit(&text, &[], old, &new, false) {
             Ok(edited) => {
                 prop_assert_eq!(occurs, 1);
                 prop_assert_eq!(edited.text, format!("{}{new}{}", &text[..from], &text[to..]));
@@ -254,8 +254,8 @@ proptest! {
         head in texts(), old in texts(), tail in texts(), other in texts(), new in texts(), all: bool,
     ) {
         let text = format!("{head}{old}{tail}");
-        let _ = edit(&text, &other, &new, all);
-        if let Ok(edited) = edit(&text, &old, &new, all) {
+        let _ = edit(&text, &[], &other, &new, all);
+        if let Ok(edited) = edit(&text, &[], &old, &new, all) {
             prop_assert!(edited.text != text);
             prop_assert_eq!(edited.places.is_empty(), false);
         }
@@ -264,7 +264,7 @@ proptest! {
     #[test]
     fn a_deleted_passage_leaves_the_rest(head in texts(), old in texts(), tail in texts()) {
         let text = format!("{head}{old}{tail}");
-        if let Ok(Edited { text, loosened: None, .. }) = edit(&text, &old, "", false) {
+        if let Ok(Edited { text, loosened: None, .. }) = edit(&text, &[], &old, "", false) {
             prop_assert_eq!(text, format!("{head}{tail}"));
         }
     }
@@ -276,7 +276,7 @@ proptest! {
     ) {
         let plain = Rules { typography: true, trailing: true, ..Rules::default() };
         let text = format!("x\n{passage}\nx\n");
-        if let Ok(edited) = edit(&text, &plain.apply(&passage), &new, false) {
+        if let Ok(edited) = edit(&text, &[], &plain.apply(&passage), &new, false) {
             prop_assume!(edited.loosened == Some(Loosening::Typography));
             // A shorter passage can stand inside a longer one only as it is written, so this is the place.
             prop_assert!(edited.text.starts_with("x\n") && edited.text.ends_with("x\n"));
@@ -295,7 +295,7 @@ proptest! {
         let text = format!("{head}{passage}{tail}");
         let old: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
         let new = format!("{old}NEW\n");
-        let edited = edit(&text, &old, &new, false);
+        let edited = edit(&text, &[], &old, &new, false);
         prop_assume!(!matches!(edited, Err(Refused::Ambiguous { .. })));
         let text = edited.map_err(|refused| TestCaseError::fail(refused.to_string()))?.text;
         let kept = text.replacen("NEW\r\n", "", 1).replacen("NEW\n", "", 1);
@@ -328,7 +328,7 @@ struct Tally {
 
 impl Case {
     fn judge(&self, tally: &mut Tally) {
-        match edit(&self.file, &self.old_string, &self.new_string, self.replace_all) {
+        match edit(&self.file, &[], &self.old_string, &self.new_string, self.replace_all) {
             Err(refused) => {
                 if self.expect == "edit" {
                     println!("{}: refused: {refused}", self.id);

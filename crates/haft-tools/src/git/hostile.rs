@@ -260,6 +260,58 @@ fn no_subcommand_runs_what_a_repository_has_planted_everywhere() {
     assert!(evil.has_run(), "plain git does not run it either");
 }
 
+#[test]
+fn a_command_that_nobody_approved_runs_no_program_of_the_repository() {
+    for plant in PLANTS {
+        let (desk, evil) = (Desk::build("", &[], false), Evil::new());
+        evil.plant(&desk, plant);
+        let control = (!plant.control.is_empty()).then_some(&plant.control);
+        for words in ["status", "diff", "log -p", "diff HEAD --stat"].iter().chain(control) {
+            let place = if plant.at == "." { String::new() } else { format!("-C {} ", plant.at) };
+            let text = run(&desk, &format!("git {place}{words}"));
+            assert!(!evil.has_run(), "{}: `git {words}` ran it and said {text}", plant.what);
+        }
+    }
+}
+
+#[test]
+fn no_command_that_nobody_approved_runs_what_is_planted_everywhere() {
+    let (desk, evil) = (Desk::build("", &[], false), Evil::new());
+    PLANTS
+        .iter()
+        .filter(|plant| !plant.made_by.contains("remote.o"))
+        .for_each(|plant| drop(evil.plant(&desk, plant)));
+    for words in MORE_LOOKS {
+        let text = run(&desk, &format!("git {words}"));
+        assert!(!evil.has_run(), "`git {words}` ran it and said {text}");
+    }
+    let last = run(&desk, "cat a.txt | grep -c . && git log --oneline | wc -l && env git status --short");
+    assert!(last.contains('\n') && !evil.has_run(), "{last}");
+}
+
+#[test]
+fn a_session_that_went_to_another_repository_is_asked_about_git() {
+    let (desk, evil) = (Desk::build("mkdir sub", &[], false), Evil::new());
+    evil.plant(&desk, PLANTS.last().unwrap());
+    assert!(run(&desk, "cd sub").ends_with("sub]"));
+    assert!(run(&desk, "git log --oneline").contains("first"));
+    assert!(run(&desk, "cd ../b").ends_with("b]"));
+    let text = run(&desk, "git status");
+    assert!(text.contains("git in another directory") && !evil.has_run(), "{text}");
+}
+
+#[test]
+fn a_command_that_was_approved_runs_with_the_settings_of_the_repository() {
+    let (desk, evil) = (Desk::allowing(&["Bash"], false), Evil::new());
+    evil.plant(&desk, &PLANTS[0]);
+    let text = run(&desk, "git status");
+    assert!(evil.has_run(), "{text}");
+}
+
+fn run(desk: &Desk, command: &str) -> String {
+    desk.call("Bash", json!({ "command": command })).text()
+}
+
 /// A program that leaves a mark, outside the workspace.
 struct Evil(tempfile::TempDir);
 

@@ -115,6 +115,22 @@ fn read_only(grant: Grant) -> Grant {
     Grant { write: Vec::new(), make: Vec::new(), hosts: Vec::new(), ..grant }
 }
 
+/// The settings that a git finds which a shell starts unasked: the same as one of this tool. A repository that is not the
+/// workspace's is refused here, too.
+pub(crate) async fn variables_for_shell(
+    grant: &Grant,
+    session: &SessionFacts,
+    cx: &Cx,
+) -> Result<Vec<(OsString, OsString)>, Fault> {
+    let here = stand(session, session.cwd.clone())?;
+    let Ok(runner) = Runner::new(read_only(grant.clone()), here, cx) else {
+        return Ok(pinned::variables(&[]));
+    };
+    let repository = Repository::of(&runner, &session.workspace).await?;
+    let submodules = repository.submodule_pins(&runner).await?;
+    Ok(pinned::variables(&[repository.pins, submodules].concat()))
+}
+
 /// Until it ends, or is stopped and had its time to.
 async fn wait(process: &Process, cx: &Cx) -> Option<haft_shell::run::Ended> {
     tokio::select! {

@@ -5,12 +5,12 @@
 //! too, nothing that draws, signs, watches, asks or connects is used.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
 };
 
-use haft_shell::sandbox::environment;
+use haft_shell::{lookup::Lookup, sandbox::environment};
 use haft_tool::Fault;
 
 use crate::process::surroundings;
@@ -19,7 +19,7 @@ use crate::process::surroundings;
 pub(crate) type Pin = (OsString, &'static str);
 
 /// Settings that are the same in every repository. `false` is a program that does nothing.
-const SETTINGS: [(&str, &str); 27] = [
+const SETTINGS: [(&str, &str); 26] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
@@ -32,7 +32,6 @@ const SETTINGS: [(&str, &str); 27] = [
     ("credential.helper", ""),
     // `git diff` would write the index down that it has looked through.
     ("diff.autoRefreshIndex", "false"),
-    ("diff.external", ""),
     ("diff.submodule", "short"),
     ("gpg.program", "false"),
     ("gpg.openpgp.program", "false"),
@@ -49,6 +48,11 @@ const SETTINGS: [(&str, &str); 27] = [
     ("fetch.recurseSubmodules", "false"),
     ("interactive.diffFilter", "cat"),
 ];
+
+/// Instead of a program that draws differences: git's own drawing. It is told the path, the old file and, after two words
+/// about that, the new one.
+const OWN_DIFF: &str =
+    "own() { git --no-pager diff --no-ext-diff --no-textconv --no-index -- \"$2\" \"$5\"; :; }; own";
 
 /// Variables. None of ours that begins with `GIT_` is passed on.
 const VARIABLES: [(&str, &str); 5] = [
@@ -79,8 +83,15 @@ pub(crate) fn inherited() -> Vec<(OsString, OsString)> {
 /// What git finds around it, with these settings besides the usual ones.
 pub(crate) fn around(pins: &[Pin], workspace: &Path) -> Vec<(OsString, OsString)> {
     let mut set = surroundings(false);
-    set.extend(VARIABLES.map(|(name, value)| (name.into(), value.into())));
-    set.push(("PATH".into(), outside(workspace, std::env::var_os("PATH").as_deref())));
+    set.push(("PATH".into(), Lookup::new(workspace).outside_path()));
+    set.extend(variables(pins));
+    set
+}
+
+/// The variables that hold these settings and the usual ones, whichever program starts git.
+pub(crate) fn variables(pins: &[Pin]) -> Vec<(OsString, OsString)> {
+    let mut set: Vec<(OsString, OsString)> =
+        VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let usual = SETTINGS.iter().map(|(key, value)| (OsString::from(key), *value));
     let settings: Vec<Pin> = usual.chain(pins.iter().cloned()).collect();
     set.push(("GIT_CONFIG_COUNT".into(), settings.len().to_string().into()));
@@ -91,16 +102,6 @@ pub(crate) fn around(pins: &[Pin], workspace: &Path) -> Vec<(OsString, OsString)
     set
 }
 
-/// The directories of a `PATH` that the workspace cannot put a program into.
-fn outside(workspace: &Path, path: Option<&OsStr>) -> OsString {
-    const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
-    let ours = |directory: &PathBuf| {
-        directory.is_absolute() && directory.canonicalize().is_ok_and(|real| !real.starts_with(workspace))
-    };
-    let kept = std::env::split_paths(path.unwrap_or(OsStr::new(SYSTEM))).filter(ours);
-    std::env::join_paths(kept).ok().filter(|kept| !kept.is_empty()).unwrap_or_else(|| SYSTEM.into())
-}
-
 /// What a setting of the repository must be instead, if it could run something. The name of a filter or a driver is for
 /// the repository to choose, so these can be overruled only once they are known.
 pub(crate) fn overruled(key: &[u8]) -> Option<Pin> {
@@ -108,7 +109,8 @@ pub(crate) fn overruled(key: &[u8]) -> Option<Pin> {
     let section = &key[..key.iter().position(dot)?];
     let variable = &key[key.iter().rposition(dot)? + 1..];
     let value = match (section, variable) {
-        (b"filter", b"clean" | b"smudge" | b"process") | (b"diff", b"command") => "",
+        (b"filter", b"clean" | b"smudge" | b"process") => "",
+        (b"diff", b"command" | b"external") => OWN_DIFF,
         (b"filter", b"required") => "false",
         // Without any it would be an error; this one changes nothing.
         (b"diff", b"textconv") => "cat",
@@ -134,23 +136,12 @@ mod tests {
         check("filter.a.b\u{1b}[0m c.clean", Some(""));
         check("filter.x.required", Some("false"));
         check("diff.pdf.textconv", Some("cat"));
-        check("diff.pdf.command", Some(""));
+        check("diff.pdf.command", Some(OWN_DIFF));
+        check("diff.external", Some(OWN_DIFF));
         check("merge.ours.driver", Some("false"));
         check("alias.log", Some(""));
         check("diff.renames", None);
         check("user.name", None);
         check("nonsense", None);
-    }
-
-    #[test]
-    fn programs_are_not_looked_for_in_the_workspace() {
-        let place = tempfile::tempdir().unwrap();
-        let workspace = place.path().canonicalize().unwrap();
-        let inside = workspace.join("bin");
-        std::fs::create_dir(&inside).unwrap();
-        let path = format!("{}:.:bin:/usr/bin:/no/such/place", inside.display());
-        assert_eq!(outside(&workspace, Some(OsStr::new(&path))), "/usr/bin");
-        assert_eq!(outside(&workspace, Some(OsStr::new("."))), "/usr/local/bin:/usr/bin:/bin");
-        assert_eq!(outside(Path::new("/"), None), "/usr/local/bin:/usr/bin:/bin");
     }
 }

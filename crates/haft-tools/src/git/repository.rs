@@ -4,8 +4,8 @@
 //! outside the workspace is asked about, so it must not be had by such a detour.
 
 use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
 
@@ -38,6 +38,34 @@ impl Repository {
         }
         Ok(Repository { top: place.top, pins: settings.pins })
     }
+
+    /// Settings by which nothing is looked for in the files of submodules: git starts itself again there, without the
+    /// settings that it was given here.
+    pub(crate) async fn submodule_pins(&self, git: &Git<'_>) -> Result<Vec<Pin>, Fault> {
+        let mut pins = vec![("diff.ignoreSubmodules".into(), "dirty")];
+        let Some(top) = &self.top else { return Ok(pins) };
+        // Git reads what is in the index where there is no file.
+        let file = top.join(".gitmodules");
+        let place = match file.symlink_metadata() {
+            Ok(_) => [OsString::from("--file"), file.into()],
+            Err(_) => ["--blob", ":.gitmodules"].map(OsString::from),
+        };
+        let words = ["config", "--no-includes", "--list", "--name-only", "-z"].map(OsString::from);
+        let answer = git.tell(words.into_iter().chain(place).collect(), &[]).await?;
+        let names = answer.said.split(|byte| *byte == 0).filter_map(submodule);
+        pins.extend(
+            names.map(|name| (OsString::from_vec([b"submodule.", name, b".ignore"].concat()), "dirty")),
+        );
+        pins.sort();
+        pins.dedup();
+        Ok(pins)
+    }
+}
+
+/// The name of the submodule that a setting speaks of.
+fn submodule(key: &[u8]) -> Option<&[u8]> {
+    let rest = key.strip_prefix(b"submodule.")?;
+    Some(&rest[..rest.iter().rposition(|byte| *byte == b'.')?])
 }
 
 /// What the repository itself sets.

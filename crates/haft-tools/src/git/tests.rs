@@ -25,10 +25,17 @@ impl Desk {
     }
 
     pub(super) fn build(commands: &str, denied: &[&str], confined: bool) -> Desk {
+        Desk::with_rules(commands, Rules::denying(denied.iter().copied(), Origin::Session), confined)
+    }
+
+    pub(super) fn allowing(allowed: &[&str], confined: bool) -> Desk {
+        Desk::with_rules("", Rules::allowing(allowed.iter().copied(), Origin::Session), confined)
+    }
+
+    fn with_rules(commands: &str, rules: Rules, confined: bool) -> Desk {
         let workspace = Workspace::new("-- a.txt\none\n");
         shell(workspace.root(), BEGIN);
         shell(workspace.root(), commands);
-        let rules = Rules::denying(denied.iter().copied(), Origin::Session);
         let engine = engine(&workspace).tools(crate::builtin()).rules(rules);
         let engine = engine.settings(|settings| settings.sandbox.enabled = confined).build().unwrap();
         let session = session(&engine, &workspace);
@@ -37,7 +44,11 @@ impl Desk {
     }
 
     pub(super) fn result(&self, input: Value) -> ToolResult {
-        self.runtime.block_on(self.session.call(Call::new("1", "Git", input)))
+        self.call("Git", input)
+    }
+
+    pub(super) fn call(&self, tool: &str, input: Value) -> ToolResult {
+        self.runtime.block_on(self.session.call(Call::new("1", tool, input)))
     }
 
     /// What the model reads, with the place of the workspace as `/w`.

@@ -39,24 +39,14 @@ pub(super) fn check(args: &[String]) -> Result<(), Fault> {
     if !is_harmless(&facts) {
         return Err(not_taken(args, &facts));
     }
-    args.iter().find(|word| enters_submodules(&args[0], word)).map_or(Ok(()), |word| Err(from_there(word)))
-}
-
-/// Git starts itself again in a submodule, where nobody has looked which programs the settings name.
-fn enters_submodules(subcommand: &str, word: &str) -> bool {
-    match subcommand {
-        "describe" => word.starts_with("--dirty") || word.starts_with("--broken"),
-        "submodule" => word == "summary",
-        _ => {
-            matches!(word, "--submodule=diff" | "--ignore-submodules=none" | "--ignore-submodules=untracked")
-        }
+    // Settings keep git out of submodules in a shell; here it is the words, and this has none for it.
+    let is_dirty = |word: &&String| word.starts_with("--dirty") || word.starts_with("--broken");
+    match args.iter().find(is_dirty).filter(|_| args[0] == "describe") {
+        None => Ok(()),
+        Some(word) => Err(Fault::rejected(format!(
+            "the word `{word}` is not taken: it looks into submodules. Leave it out, and set `cwd` to a submodule to look there"
+        ))),
     }
-}
-
-fn from_there(word: &str) -> Fault {
-    Fault::rejected(format!(
-        "the word `{word}` is not taken: it looks into submodules. Leave it out, and set `cwd` to a submodule to look there"
-    ))
 }
 
 /// What the table says of these words.

@@ -17,6 +17,12 @@ const LEAD: usize = 100;
 /// A match that spans more lines is cut.
 const MOST_LINES: usize = 50;
 
+/// What a line means does not depend on what is farther away.
+const AROUND: u64 = 64 << 10;
+
+/// No more than this is looked at to understand the lines of a file.
+const MOST_AROUND: u64 = 1 << 20;
+
 /// What was found in one file, as far as it is kept.
 pub(super) struct Finds {
     pub(super) place: Place,
@@ -110,12 +116,21 @@ pub(super) struct Collector<'m> {
     pub(super) is_binary: bool,
     lines: Vec<Line>,
     text: String,
+    /// From the first to the last match that is kept, in the file.
+    bytes: Option<Range<u64>>,
 }
 
 impl<'m> Collector<'m> {
     pub(super) fn new(matcher: &'m RegexMatcher, room: u64, first_only: bool) -> Collector<'m> {
         let (lines, text) = (Vec::new(), String::new());
-        Collector { matcher, room, first_only, count: 0, is_binary: false, lines, text }
+        Collector { matcher, room, first_only, count: 0, is_binary: false, lines, text, bytes: None }
+    }
+
+    /// Where in the file the lines are that are kept, with so much around them that they can be understood.
+    pub(super) fn around(&self) -> Option<Range<u64>> {
+        let Range { start, end } = self.bytes.clone()?;
+        let start = start.saturating_sub(AROUND);
+        Some(start..(end + AROUND).min(start + MOST_AROUND))
     }
 
     /// What was found; `None` if nothing was, or the file is binary.
@@ -171,6 +186,8 @@ impl Sink for Collector<'_> {
         if self.count > self.room {
             return Ok(!self.first_only);
         }
+        let first = found.absolute_byte_offset();
+        self.bytes.get_or_insert(first..first).end = first + found.bytes().len() as u64;
         for (at, line) in found.lines().enumerate() {
             if at == MOST_LINES {
                 let hidden = found.lines().count() - MOST_LINES;

@@ -3,6 +3,8 @@
 use std::{
     fs::File,
     io::{self, Read},
+    ops::Range,
+    os::unix::fs::FileExt as _,
     path::Path,
     sync::{
         Arc,
@@ -13,7 +15,7 @@ use std::{
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use haft_tool::{Cx, Flow, Found, Kind, Progress, Visitor};
+use haft_tool::{Cx, Files, Flow, Found, Kind, Progress, Visitor};
 
 use super::{
     GrepInput, Mode,
@@ -40,6 +42,7 @@ pub(super) struct Search {
     searcher: Searcher,
     buffer: Vec<u8>,
     pace: Arc<Pace>,
+    files: Arc<dyn Files>,
     pub(super) shelf: Shelf<Finds>,
     held_bytes: usize,
     pub(super) tally: Tally,
@@ -108,6 +111,7 @@ impl Search {
             filter,
             searcher,
             buffer: Vec::new(),
+            files: pace.cx.files(),
             pace,
             shelf: Shelf::new(input.reach()),
             held_bytes: 0,
@@ -145,15 +149,36 @@ impl Search {
         if len > WHOLE {
             let reader = Cancellable { file, cx: &self.pace.cx };
             self.searcher.search_reader(&self.matcher, reader, &mut collector)?;
+            if let Some(around) = collector.around() {
+                let (file, _) = found.open()?;
+                self.note_secrets(&file, around)?;
+            }
         } else {
             let len = usize::try_from(len).unwrap_or(0);
             let content = read_whole(&mut file, len, &mut self.buffer)?;
             self.searcher.search_slice(&self.matcher, content, &mut collector)?;
+            if collector.around().is_some() {
+                self.files.secrets_in(&String::from_utf8_lossy(content));
+            }
             collector.is_binary |= collector.count > 0 && !has_mark(content) && content.contains(&0);
         }
         if let Some(finds) = collector.finish(place) {
             self.keep(finds, wanted);
         }
+        Ok(())
+    }
+
+    /// Lines do not show by themselves what in them is hidden: the name of a value may stand before them, or be cut off.
+    fn note_secrets(&self, file: &File, around: Range<u64>) -> io::Result<()> {
+        let mut bytes = vec![0; usize::try_from(around.end - around.start).unwrap_or(0)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], around.start + filled as u64)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        self.files.secrets_in(&String::from_utf8_lossy(&bytes[..filled]));
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 use std::{
     fmt::Write,
     io::{self, Read, Seek, SeekFrom},
+    ops::Range,
 };
 
 use super::marks::Marks;
@@ -17,6 +18,10 @@ const MOST_COLUMNS: usize = 2000;
 const MOST_LINE: usize = MOST_COLUMNS * 4;
 /// A page ends when it holds more than this, however many lines were asked for.
 const MOST_TEXT: usize = 2 * 1024 * 1024;
+/// What a line means does not depend on what is farther away.
+const AROUND: u64 = 512 * 1024;
+/// No more than this is looked at to understand a page.
+const MOST_AROUND: u64 = 4 * 1024 * 1024;
 /// Large enough to read fast, small enough to stay in a processor's cache. Even, so that no wide character is split.
 const BLOCK: usize = 256 * 1024;
 
@@ -30,6 +35,10 @@ pub(super) struct Page {
     pub(super) lines: u64,
     /// How many lines the file has, where the page reaches its end.
     pub(super) total: Option<u64>,
+    /// Where it stands in the file.
+    bytes: Range<u64>,
+    /// Whether some line of it is longer than what is shown.
+    is_cut: bool,
     has_mark: bool,
     /// Lines that end with CRLF, and with LF alone.
     ends: [u64; 2],
@@ -52,6 +61,7 @@ impl Page {
                 return Ok(page);
             }
         }
+        page.bytes.start = lines.offset();
         let mut line = Vec::new();
         while page.lines < limit && page.text.len() < MOST_TEXT && !is_cancelled() {
             marks.add(lines.line, lines.offset());
@@ -60,6 +70,7 @@ impl Page {
                 None => break,
             }
         }
+        page.bytes.end = lines.offset();
         page.total = lines.is_at_end()?.then_some(page.first - 1 + page.lines);
         Ok(page)
     }
@@ -79,10 +90,24 @@ impl Page {
         }
         self.text.push_str(&text[..shown]);
         if hidden > 0 {
+            self.is_cut = true;
             // Writing to a String cannot fail.
             let _ = write!(self.text, " [… {hidden} {CUT}");
         }
         self.text.push('\n');
+    }
+
+    /// Whether it is all that the file holds.
+    pub(super) fn is_all(&self) -> bool {
+        self.first == 1 && self.total.is_some() && !self.is_cut
+    }
+
+    /// Where in the file it stands, with so much around it that what is in it can be understood: of a small file all.
+    pub(super) fn around(&self) -> Range<u64> {
+        let start = self.bytes.start.saturating_sub(AROUND);
+        // So that no wide character is split.
+        let start = start - start % 4;
+        start..(self.bytes.end + AROUND).min(start + MOST_AROUND)
     }
 
     /// What the lines alone do not show: encoding and line ends.

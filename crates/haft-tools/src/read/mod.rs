@@ -229,6 +229,7 @@ impl<'a> Look<'a> {
         let page = Page::read(&self.file, form, self.input.range(), &mut marks, &is_cancelled)
             .map_err(|err| self.cannot(err))?;
         self.known.marks = marks.into_inner();
+        self.note_secrets(form, &page)?;
         let path = shown(self.path());
         let said = format!("{} lines of {path}, from line {}", page.lines, page.first);
         match (page.lines, page.total) {
@@ -250,6 +251,21 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// Some lines do not show by themselves what in them is hidden: the name of a value may stand before them.
+    fn note_secrets(&mut self, form: Form, page: &Page) -> Result<(), Fault> {
+        if page.is_all() {
+            self.files.secrets_in(&page.text);
+            return Ok(());
+        }
+        let around = page.around();
+        self.file.seek(SeekFrom::Start(around.start)).map_err(|err| self.cannot(err))?;
+        let mut bytes = Vec::new();
+        let most = around.end - around.start;
+        (&self.file).take(most).read_to_end(&mut bytes).map_err(|err| self.cannot(err))?;
+        self.files.secrets_in(&form.show(&bytes));
+        Ok(())
+    }
+
     fn picture(&mut self, format: image::ImageFormat) -> Result<Content, Fault> {
         let bytes = self.whole()?;
         let picture = picture::Picture::of(bytes, format)
@@ -268,6 +284,7 @@ impl<'a> Look<'a> {
     fn notebook(&mut self, form: Form) -> Result<Content, Fault> {
         let bytes = self.whole()?;
         let text = form.show(&bytes);
+        self.files.secrets_in(&text);
         match cells::cells(&text) {
             Ok(cells) => Ok(Content {
                 said: format!("{} cells of {}", cells.units.len(), shown(self.path())),

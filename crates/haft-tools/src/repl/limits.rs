@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_tool::{Access, Effects, Grant};
+use haft_tool::{Access, Effects, Grant, ReadScope};
 
 /// The grant of a call, without what it has only because this call declared it. Where one cannot be told from the other,
 /// it is the smaller one.
@@ -39,8 +39,19 @@ pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
         && (held.required || !permitted.required)
         && held.write.iter().all(|root| is_below_one(root, &permitted.write))
         && held.make.iter().all(|file| permitted.make.contains(file) || is_below_one(file, &permitted.write))
+        && reads_no_more(&held.reads, &permitted.reads)
         && permitted.deny_read.iter().all(|place| is_below_one(place, &held.deny_read))
         && held.hosts.iter().all(|host| permitted.hosts.contains(host))
+}
+
+fn reads_no_more(held: &ReadScope, permitted: &ReadScope) -> bool {
+    match (held, permitted) {
+        (_, ReadScope::Everything) => true,
+        (ReadScope::Everything, ReadScope::Confined(_)) => false,
+        (ReadScope::Confined(held), ReadScope::Confined(permitted)) => {
+            held.iter().all(|place| is_below_one(place, permitted))
+        }
+    }
 }
 
 fn is_below_one(place: &Path, roots: &[PathBuf]) -> bool {

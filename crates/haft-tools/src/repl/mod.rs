@@ -95,7 +95,11 @@ impl Repl {
     /// What this call may touch, without what only this call may.
     async fn lasting_grant(&self, input: &ReplInput, cx: &Cx) -> Result<Grant, Fault> {
         let session = cx.session();
-        let base = PathBase { cwd: session.cwd.clone(), home: session.home.clone() };
+        let base = PathBase {
+            cwd: session.cwd.clone(),
+            home: session.home.clone(),
+            workspace: Some(session.workspace.clone()),
+        };
         let declared = self.effects_here(input, &base);
         Ok(lasting(cx.grant().await?, &declared, &session.workspace))
     }

@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use haft_shell::run::{Launch, Process, inherited};
+use haft_shell::{
+    lookup::Lookup,
+    run::{Launch, Process, inherited},
+};
 use haft_tool::{Cx, Fault, Grant, Refusal, SessionFacts, SessionId, Task, shown};
 
 use super::{
@@ -143,6 +146,8 @@ async fn launch(language: Language, options: &ReplOptions, grant: &Grant, cx: &C
     launch.args = language.arguments();
     launch.env = inherited(std::env::vars_os());
     launch.set = surroundings(false);
+    // The interpreter may be a script that looks for another program.
+    launch.set.push(("PATH".into(), Lookup::new(&session.workspace).outside_path()));
     launch.room.most = options.most_output;
     launch.spoken_to = true;
     start(launch, grant, &session, cx, |err| cannot_start(language, err)).await

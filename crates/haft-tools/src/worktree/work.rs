@@ -188,7 +188,7 @@ fn runner<'a>(
     write: Vec<PathBuf>,
 ) -> Result<Git<'a>, Fault> {
     let cx: &'a Cx = &kx.cx;
-    let sandbox = &kx.session().engine().settings().sandbox;
+    let sandbox = kx.session().sandbox();
     // What rules keep from being read is kept from the model, not from git: it would take a file that it cannot read for
     // one that has changed. Nothing of a file's content is told.
     let grant = Grant { confined: sandbox.enabled, required: sandbox.required, write, ..Grant::default() };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::trust::diff::hides;
+use crate::draw::is_unseen;
 
 /// A text in quotes.
 pub(super) fn text(text: &str) -> String {
@@ -13,7 +13,7 @@ pub(super) fn text(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             // Also what a person would not see.
-            c if hides(c) => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c if is_unseen(c) => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
             c => quoted.push(c),
         }
     }

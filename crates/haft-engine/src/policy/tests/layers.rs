@@ -136,3 +136,24 @@ fn an_address_of_a_private_network_is_refused_unless_a_rule_names_it() {
     check("allow WebFetch(domain:*.internal)", "WebFetch", to("metadata.internal"), DENY);
     check("allow WebFetch(domain:*)", "WebFetch", to("93.184.216.34"), ALLOW);
 }
+
+#[test]
+fn only_a_rule_for_the_very_command_lets_the_machine_stop() {
+    let stops = |line: &str| {
+        let argv = line.split(' ').map(str::to_owned).collect();
+        case("Bash", Effects::none().and_command(argv, Class::Destructive).and_state(MACHINE, Access::Write))
+    };
+    for (rules, expected) in [
+        ("", ASK),
+        ("allow Bash", ASK),
+        ("allow Bash(ls:*); allow Bash", ASK),
+        ("allow Bash(reboot:*)", ALLOW),
+        ("allow Bash; deny Bash(reboot:*)", DENY),
+    ] {
+        check_case(rules, &stops("reboot now"), expected);
+        check_case(rules, &stops("reboot now").mode(Mode::Bypass), expected);
+    }
+    let mut doubtful = stops("reboot");
+    doubtful.effects = doubtful.effects.and_unknown();
+    check_case("allow Bash(reboot:*); allow Bash", &doubtful, ASK);
+}

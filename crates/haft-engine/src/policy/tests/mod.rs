@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use haft_tool::{
-    Access, Caller, Certainty, Class, CommandEffect, Effects, FaultKind, PathEffect, Refusal, Spec, Spread,
+    Access, Below, Caller, Certainty, Class, CommandEffect, Effects, FaultKind, MACHINE, PathEffect, Refusal,
+    Spec, Spread,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -338,7 +339,14 @@ mod commands_and_hosts {
     /// A command with a path that it touches.
     fn touching(line: &str, access: Access, path: &str, spread: Spread, by: Option<usize>) -> Effects {
         let mut effects = runs(line);
-        effects.push_path(PathEffect { path: path.into(), access, target: None, spread, by });
+        effects.push_path(PathEffect {
+            path: path.into(),
+            access,
+            target: None,
+            spread,
+            by,
+            below: Below::default(),
+        });
         effects
     }
 
@@ -601,6 +609,7 @@ mod classifying;
 mod asking;
 
 mod layers;
+mod named;
 
 mod lint;
 

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use super::{Begun, Inner, Session, State};
 use crate::{
-    engine::Engine,
+    engine::{Engine, Sandbox},
     policy::{Circumstances, Grants, Mode, Origin, RuleError, Rules, Written, path_rule},
     pool::{ToolsetError, search::Usage},
     session::{
@@ -44,6 +44,8 @@ pub struct SessionOptions {
     pub caller: Caller,
     /// Rules of this session, besides the engine's.
     pub rules: Rules,
+    /// How its processes are confined, if not as the engine's settings say.
+    pub sandbox: Option<Sandbox>,
     /// The model that makes the calls, as its API names it: rules may be for some models only.
     pub model: Option<String>,
     /// The agent that the model plays: rules may be for some agents only.
@@ -69,6 +71,7 @@ impl SessionOptions {
             mode: Mode::Default,
             caller: Caller::default(),
             rules: Rules::default(),
+            sandbox: None,
             model: None,
             agent: None,
             toolset: None,
@@ -119,7 +122,7 @@ impl Session {
         let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
         let now = Circumstances {
             model: options.model.as_deref(),
-            confined: engine.settings().sandbox.enabled,
+            confined: options.sandbox.as_ref().unwrap_or(&engine.settings().sandbox).enabled,
             agent: options.agent.as_deref(),
             roles: &options.caller.roles,
         };
@@ -149,7 +152,11 @@ impl Session {
         let grants = Grants::recall(&workspace, options.memory.granted);
         let state = State {
             mode: options.mode,
-            base: Arc::new(PathBase { cwd, home: options.home.clone() }),
+            base: Arc::new(PathBase {
+                cwd,
+                home: options.home.clone(),
+                workspace: Some(workspace.to_path_buf()),
+            }),
             loaded: options.memory.loaded,
             left: worktree::worktree(&options.memory.values).map(|worktree| worktree.places().1),
             values: options.memory.values,
@@ -162,7 +169,12 @@ impl Session {
             home: options.home,
             caller: options.caller,
             rules: Arc::new(rules),
-            begun: Begun { rules: given, model: options.model, agent: options.agent },
+            begun: Begun {
+                rules: given,
+                sandbox: options.sandbox.map(Arc::new),
+                model: options.model,
+                agent: options.agent,
+            },
             grants: Arc::new(grants),
             judgements: Arc::default(),
             known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },

@@ -72,6 +72,7 @@ impl Session {
         self.let_read_results_of(&id);
         let begun = Begun {
             rules: self.0.begun.rules.clone(),
+            sandbox: self.0.begun.sandbox.clone(),
             model: model.or_else(|| self.0.begun.model.clone()),
             agent: Some(agent.clone()),
         };
@@ -79,14 +80,18 @@ impl Session {
             model: begun.model.clone(),
             agent: begun.agent.clone(),
             roles: self.0.caller.roles.clone(),
-            confined: engine.settings().sandbox.enabled,
+            confined: self.sandbox().enabled,
         };
         let more = begun.rules.clone().holding(&who.circumstances());
         let rules = SessionRules::below(self.0.rules.clone(), who, more).map_err(SessionError::Rules)?;
         let state = State {
             // Its own counts only where it is this one: see `is_read_only`.
             mode: if read_only { Mode::Plan } else { Mode::Default },
-            base: Arc::new(PathBase { cwd: self.facts().cwd, home: self.0.home.clone() }),
+            base: Arc::new(PathBase {
+                cwd: self.facts().cwd,
+                home: self.0.home.clone(),
+                workspace: Some(self.workspace().to_path_buf()),
+            }),
             moved: false,
             left: None,
             loaded,

@@ -51,12 +51,15 @@ impl Session {
         let (events, interrupt) = (Events::default(), Interrupt::default());
         let cx = CallCx { session: self, pool: &pool, events: &events, interrupt: &interrupt, turn: 0 };
         let mut prepared = prepare(cx, call, None)?;
-        let paths = vec![prepared.paths()];
-        let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
+        let names = vec![prepared.named(self)];
+        let workspace = self.workspace();
+        let located =
+            tokio::task::spawn_blocking(move || locate_each(names, &workspace)).await.unwrap_or_default();
         if let Some(Err(fault)) = located.first() {
             return Err(Box::new(prepared.refused(fault)));
         }
-        located.into_iter().flatten().for_each(|targets| prepared.effects.locate(targets));
+        let confines = self.confines_reading();
+        located.into_iter().flatten().for_each(|places| places.note_in(&mut prepared.effects, confines));
         let decision = self.decide(&prepared);
         let hidden = offered.absence(prepared.entry.name()).filter(|_| is_hidden);
         let would_allow = self.policy().lasting_rules(&self.request(&prepared));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     CallCx, Ended, Prepared,
     hooks::{self, BeforeThePerson, InPlace},
-    pinned,
+    marked, pinned,
     preview::preview,
     recall,
     told::Told,
@@ -49,6 +49,7 @@ pub(crate) async fn begin(
         // Nobody is asked about a call that will not run.
         return Err(Box::pin(recall::cut_off(cx, prepared, &ticket)).await);
     }
+    marked::check(cx, prepared).await?;
     let permit = permit(cx, prepared, tool_cx).await?;
     if prepared.entry.is_external() {
         Box::pin(pinned::pin(cx, prepared.entry)).await?;

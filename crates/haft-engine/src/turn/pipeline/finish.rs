@@ -6,7 +6,7 @@ use haft_tool::{Change, Fault, Reply};
 
 use super::{CallCx, Ended, Prepared, recall::Ticket};
 use crate::{
-    result::{Meta, ToolResult, from_fault, from_reply, redact},
+    result::{FileSecrets, Meta, ToolResult, from_fault, from_reply, redact},
     session::{CallState, Deed, Ending},
     turn::Event,
 };
@@ -22,7 +22,7 @@ pub(crate) fn compose(
     let view = cx.events.are_watched().then(|| prepared.view(&outcome)).map(Box::new);
     let mut ended = shape(prepared, outcome, meta);
     ended.result.view = view;
-    hide_secrets(cx, prepared.entry.name(), &mut ended.result);
+    hide_secrets(cx, prepared.entry.name(), &prepared.secrets, &mut ended.result);
     if !ended.result.is_error() && prepared.entry.is_external() {
         cx.session.note_use(prepared.entry.name());
     }
@@ -50,9 +50,9 @@ fn loaded(changes: &[Change]) -> Vec<String> {
 }
 
 /// Taken out before anybody sees the result: hooks, the store of large ones, the journal, whoever watches.
-pub(crate) fn hide_secrets(cx: &CallCx<'_>, tool: &str, result: &mut ToolResult) {
+pub(crate) fn hide_secrets(cx: &CallCx<'_>, tool: &str, secrets: &FileSecrets, result: &mut ToolResult) {
     if let Some(redactor) = cx.session.engine().redactor_for(tool) {
-        redact(redactor, result);
+        redact(redactor, secrets, result);
     }
 }
 

@@ -15,7 +15,7 @@ use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
-use crate::{policy::Said, pool::Entry, session::Session};
+use crate::{policy::Said, pool::Entry, result::FileSecrets, session::Session};
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
@@ -34,6 +34,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) heard: Option<Box<Heard>>,
     /// Its place in the books, where there is a journal.
     pub(crate) ticket: Option<Arc<Ticket>>,
+    /// What it must not tell of the files that it looks at.
+    pub(crate) secrets: Arc<FileSecrets>,
     /// Why it runs unrecorded, if it does.
     pub(crate) unrecorded: Option<String>,
     /// The hook that stopped the turn in a call that this one made.
@@ -60,6 +62,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
             arrived: Instant::now(),
             heard: None,
             ticket: None,
+            secrets: Arc::default(),
             unrecorded: None,
             stopped_within: OnceLock::new(),
             waited_us: AtomicU64::new(0),

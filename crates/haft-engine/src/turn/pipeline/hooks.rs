@@ -82,10 +82,12 @@ async fn renewed<'t>(
     };
     let checked = check::check(resolved, cx.session.failures()).map_err(|not| not.fault)?;
     let mut renewed = foresee::foresee(checked, cx.session).map_err(|not| not.fault)?;
-    let paths = vec![renewed.paths()];
-    let located = tokio::task::spawn_blocking(move || locate_each(paths)).await.unwrap_or_default();
-    let targets = located.into_iter().next().unwrap_or_else(|| Err(Fault::failed("no path was resolved")))?;
-    renewed.effects.locate(targets);
+    let names = vec![renewed.named(cx.session)];
+    let workspace = cx.session.workspace();
+    let located =
+        tokio::task::spawn_blocking(move || locate_each(names, &workspace)).await.unwrap_or_default();
+    let places = located.into_iter().next().unwrap_or_else(|| Err(Fault::failed("no path was resolved")))?;
+    places.note_in(&mut renewed.effects, cx.session.confines_reading());
     (renewed.arrived, renewed.heard) = (prepared.arrived, prepared.heard.take());
     renewed.ticket = prepared.ticket.take();
     Ok(renewed)

@@ -9,6 +9,7 @@ mod resolve; //  1 which tool is meant
 mod check; //    2 does the input fit
 mod foresee; //  3 what is it going to do
 mod begin; //    4, 5 may it, and who must know before
+mod marked; //     does it write what stands for a secret
 mod hooks; //      4, 7 those who are asked before and after
 mod told; //       and what is written down of it
 mod preview; //    and what whoever is asked gets to see
@@ -20,7 +21,6 @@ mod finish; //   8 what goes back
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -36,8 +36,8 @@ pub use retry::Retry;
 use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
-    result::{Attic, Meta, ToolResult, refused},
-    session::{CallHost, Session},
+    result::{Attic, FileSecrets, Meta, ToolResult, refused},
+    session::{CallHost, Named, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
@@ -104,7 +104,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let mut permit = None;
     let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
-    let attempted = attempt(&cx, &mut prepared, &tool_cx, &mut permit, &mut meta).await;
+    let attempted = attempt(&cx, &mut prepared, (&host, &tool_cx), &mut permit, &mut meta).await;
     if let Some((watch, goes_on)) = host.take_watch() {
         // A thread that breaks has dropped the watch, and whoever watches next settles it.
         let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
@@ -168,11 +168,12 @@ impl Drop for Open<'_> {
 async fn attempt(
     cx: &CallCx<'_>,
     prepared: &mut Prepared<'_>,
-    tool_cx: &Cx,
+    (host, tool_cx): (&CallHost, &Cx),
     permit: &mut Option<Permit>,
     meta: &mut Meta,
 ) -> Result<Reply, Halt> {
     let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
+    host.permitted(permit);
     // From here on: what went before was waiting, perhaps for a person.
     let began = tokio::time::Instant::now();
     let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;
@@ -187,7 +188,7 @@ pub(crate) async fn refuse(
     ticket: Option<Arc<Ticket>>,
 ) -> Ended {
     let tool = result.tool.clone();
-    finish::hide_secrets(&cx, &tool, &mut result);
+    finish::hide_secrets(&cx, &tool, &FileSecrets::default(), &mut result);
     let mut ended = Ended { result, changes: Vec::new() };
     finish::record(&cx, ticket.as_deref(), finish::NEVER_RAN, &mut ended).await;
     ended
@@ -244,8 +245,11 @@ impl<'t> CallCx<'t> {
 }
 
 impl Prepared<'_> {
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.effects.paths().iter().map(|effect| effect.path.clone()).collect()
+    /// What is to be looked up before it is judged.
+    pub(crate) fn named(&self, session: &Session) -> Named {
+        let names =
+            std::iter::once(self.entry.name()).chain(self.entry.tool().spec().other_names().iter().copied());
+        Named::of(&self.effects, session.policy().denies_reading(names))
     }
 
     /// A result for a call that comes no further.

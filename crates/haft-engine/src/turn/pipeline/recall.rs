@@ -120,7 +120,7 @@ pub(super) async fn cut_off(cx: &CallCx<'_>, prepared: &Prepared<'_>, ticket: &T
     let fault = Fault::new(FaultKind::Interrupted, interrupted(prepared.entry.name(), &evidence));
     let result = refused(prepared.call.clone(), prepared.name.clone(), &fault);
     let mut ended = Ended { result: Box::new(result), changes: Vec::new() };
-    finish::hide_secrets(cx, prepared.entry.name(), &mut ended.result);
+    finish::hide_secrets(cx, prepared.entry.name(), &prepared.secrets, &mut ended.result);
     let manner = finish::Manner { ran: true, side_effects: true };
     finish::record(cx, Some(ticket), manner, &mut ended).await;
     Halt::Answered(Box::new(ended))

@@ -5,16 +5,16 @@
 use haft_tool::Class;
 
 use super::super::{
-    Arg, Facts,
+    Arg, Facts, Run,
     judge::{Case, plain, weigh},
-    variables::{is_plain_variable, is_power_variable},
+    variables::{assignment_doubt, is_plain_variable},
     walk::walk,
 };
 
 /// `test …` and `[ … ]`: harmless but for `-v` and `-R`, which evaluate the index of an array.
 pub(super) fn test(case: &Case<'_>) -> Facts {
     let mut facts = Facts::of(Class::ReadOnly);
-    if case.args.iter().any(|arg| matches!(arg, Arg::Unknown { splits: true, .. })) {
+    if case.args.iter().any(may_become_an_operator) {
         facts.doubt("an unquoted word could become part of the test".to_owned());
     }
     let asks = |arg: &Arg| match arg {
@@ -29,38 +29,66 @@ pub(super) fn test(case: &Case<'_>) -> Facts {
     facts
 }
 
+/// Whether an unquoted word could turn into operators: a variable that is split, or a pattern that names of files may fit
+/// which look like one.
+fn may_become_an_operator(arg: &Arg) -> bool {
+    match arg {
+        Arg::Known(_) => false,
+        Arg::Glob(pattern) => pattern.starts_with(['*', '?', '[', '-']),
+        Arg::Unknown { splits, .. } => *splits,
+    }
+}
+
 /// `export`, `declare` and the like.
 pub(super) fn declare(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
     let mut facts = weigh(case, &walk);
-    let exported = case.name == "export" || walk.has("-x");
+    let exports = case.name == "export" || walk.has("-x");
+    // For these, a text in brackets is a list, and what is in it is expanded once more.
+    let takes_lists =
+        matches!(case.name, "declare" | "typeset" | "local") || walk.has("-a") || walk.has("-A");
     for operand in &walk.operands {
-        assign(&mut facts, operand, exported);
+        assign(&mut facts, operand, takes_lists, exports);
     }
     facts
 }
 
-fn assign(facts: &mut Facts, operand: &Arg, exported: bool) {
-    let text = match operand {
-        Arg::Known(text) => text.as_str(),
-        Arg::Unknown { prefix, splits: false } if prefix.contains('=') => prefix.as_str(),
+fn assign(facts: &mut Facts, operand: &Arg, takes_lists: bool, exports: bool) {
+    let (text, is_whole) = match operand {
+        Arg::Known(text) => (text.as_str(), true),
+        Arg::Unknown { prefix, splits: false } if prefix.contains('=') => (prefix.as_str(), false),
         _ => return facts.doubt("which variable is set is not known".to_owned()),
     };
     if text.starts_with('+') {
         return;
     }
-    let name = text.split_once('=').map_or(text, |(name, _)| name.trim_end_matches('+'));
-    judge_name(facts, name);
-    if exported && !is_plain_variable(name) {
-        facts.raise(Class::Write);
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name.trim_end_matches('+'), Some(value)),
+        None => (text, None),
+    };
+    let word = value.map(|value| match is_whole {
+        true => Arg::Known(value.to_owned()),
+        false => Arg::Unknown { prefix: value.to_owned(), splits: false },
+    });
+    set_variable(facts, name, word.as_ref());
+    if let Some(value) = value.filter(|_| takes_lists)
+        && (value.starts_with('(') || value.is_empty() && !is_whole)
+    {
+        facts.doubt(format!("`{name}` may get a list, and what is in that is expanded once more"));
+        facts.runs.push(Run::Mention(value.to_owned()));
     }
+    facts.exports |= exports && !is_plain_variable(name);
 }
 
-fn judge_name(facts: &mut Facts, name: &str) {
+/// A variable gets this value, if it is known.
+fn set_variable(facts: &mut Facts, name: &str, value: Option<&Arg>) {
     if !is_name(name) {
-        facts.doubt(format!("`{name}` is not a plain name of a variable"));
-    } else if is_power_variable(name) {
-        facts.doubt(format!("`{name}` changes what programs do"));
+        return facts.doubt(format!("`{name}` is not a plain name of a variable"));
+    }
+    let Some(doubt) = assignment_doubt(name, value) else { return };
+    facts.doubt(doubt);
+    if let Some(Arg::Known(text) | Arg::Unknown { prefix: text, .. }) = value {
+        facts.runs.push(Run::Mention(text.clone()));
     }
 }
 
@@ -77,9 +105,11 @@ pub(super) fn variables(case: &Case<'_>) -> Facts {
         "getopts" => walk.operands.get(1..2).unwrap_or_default(),
         _ => &walk.operands,
     };
+    let nothing = Arg::Known(String::new());
+    let value = (case.name == "unset").then_some(&nothing);
     for operand in names.iter().copied().chain(walk.values_of(&["-a"])) {
         match operand {
-            Arg::Known(name) => judge_name(&mut facts, name),
+            Arg::Known(name) => set_variable(&mut facts, name, value),
             _ => facts.doubt("which variable is set is not known".to_owned()),
         }
     }

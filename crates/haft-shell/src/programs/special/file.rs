@@ -152,5 +152,9 @@ pub(super) fn kill(case: &Case<'_>) -> Facts {
         }
         _ => false,
     };
-    Facts::of(if asks { Class::ReadOnly } else { Class::Destructive })
+    let mut facts = Facts::of(if asks { Class::ReadOnly } else { Class::Destructive });
+    // The first process is the machine's own, and -1 after the signal is every one.
+    let all = |(at, arg): (usize, &Arg)| matches!(arg, Arg::Known(id) if id == "1" || (id == "-1" && at > 0));
+    facts.halts = !asks && case.args.iter().enumerate().any(all);
+    facts
 }

@@ -96,6 +96,28 @@ const WITH_TEXT: &[&str] = &[
 /// Words with a value that is a file whose times are looked at.
 const WITH_FILE: &[&str] = &["-newer", "-anewer", "-cnewer", "-samefile", "-newermm", "-neweram", "-newercm"];
 
+/// Words that do something with what is found.
+const ACTIONS: &[&str] = &[
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-okdir",
+    "-delete",
+    "-fprint",
+    "-fprint0",
+    "-fls",
+    "-fprintf",
+    "-files0-from",
+    "-L",
+    "-follow",
+];
+
+/// Whether a file with this name could fit a pattern: by its beginning and its end, which is careful enough.
+fn may_fit(pattern: &str, name: &str) -> bool {
+    let end = pattern.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    name.starts_with(&literal_beginning(pattern)) && (end.contains('\\') || name.ends_with(end))
+}
+
 const LONGEST_PREFIX: usize = 64;
 
 pub(super) fn judge(case: &Case<'_>) -> Facts {
@@ -175,9 +197,8 @@ impl<'a> Search<'a> {
     fn value(&mut self) -> Option<Arg> {
         let value = self.args.get(self.at)?.clone();
         self.at += 1;
-        // The names that fit `*.rs` are no words of an expression, whatever they begin with.
         let several = match &value {
-            Arg::Glob(pattern) => !pattern.contains('.'),
+            Arg::Glob(pattern) => ACTIONS.iter().any(|action| may_fit(pattern, action)),
             Arg::Unknown { splits, .. } => *splits,
             Arg::Known(_) => false,
         };
@@ -245,16 +266,35 @@ impl<'a> Search<'a> {
         let mut argv = argv.to_vec();
         for word in &mut argv {
             match word {
-                Arg::Known(text) if text == "{}" => *word = Arg::Glob(format!("{root}/**")),
+                Arg::Known(text) if text == "{}" => *word = self.found_below(root),
                 _ => fill(word, "{}"),
             }
         }
         let facts = look_at(&argv);
         let looks = facts.class == Class::ReadOnly
             && facts.doubt.is_none()
-            && facts.runs.is_empty()
+            && facts.runs.iter().all(|run| matches!(run, Run::Script(Arg::Known(_))))
             && facts.touches.iter().all(|touch| touch.access == Access::Read);
         looks.then_some(argv)
+    }
+
+    /// What is found below a root. Files are no links; of links, those with the right name.
+    fn found_below(&self, root: &str) -> Arg {
+        let all = || Arg::Glob(format!("{root}/**"));
+        let is =
+            |arg: &Arg, words: &[&str]| matches!(arg, Arg::Known(word) if words.contains(&word.as_str()));
+        if self.args.iter().any(|arg| is(arg, &["-o", "-or", ",", "!", "-not", "(", ")"])) {
+            return all();
+        }
+        let values =
+            |name| self.args.windows(2).filter(move |pair| is(&pair[0], &[name])).map(|pair| &pair[1]);
+        if !root.is_empty() && values("-type").any(|kind| is(kind, &["f"])) {
+            return Arg::Known(root.to_owned());
+        }
+        match values("-name").next() {
+            Some(Arg::Known(name)) if !name.contains('/') => Arg::Glob(format!("{root}/**/{name}")),
+            _ => all(),
+        }
     }
 
     /// What the names that are found begin with; not all of it if that is long, because it is copied to many places.

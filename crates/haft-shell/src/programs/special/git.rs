@@ -1,12 +1,58 @@
-//! Subcommands of git that lose work in some of their forms.
+//! Subcommands of git that lose work in some of their forms, and two words that all of them take.
 
 use haft_tool::{Access, Class};
 
 use super::super::{
     Arg, Facts,
     judge::{Case, weigh},
+    table::Entry,
     walk::{Walk, walk},
 };
+
+/// Whether git shows a page of its manual instead, by a program that the repository's settings name.
+pub(in super::super) fn asks_for_help(words: &[Arg]) -> bool {
+    let is_help = |word: &Arg| matches!(word, Arg::Known(word) if word.starts_with("--h") && "--help".starts_with(word));
+    words.iter().take_while(|word| !matches!(word, Arg::Known(word) if word == "--")).any(is_help)
+}
+
+/// `git log --help` runs `git help log`.
+pub(in super::super) fn help(subcommand: &Arg) -> Facts {
+    let mut facts = Facts::of(Class::ReadOnly);
+    let words = ["git", "help"].map(|word| Arg::Known(word.to_owned()));
+    facts.run(words.into_iter().chain([subcommand.clone()]).collect());
+    facts
+}
+
+/// The word by which git starts itself again in a submodule. No setting that it was given holds there.
+pub(in super::super) fn enters_submodules(words: &[Arg]) -> Option<&str> {
+    let enters = |word: &&Arg| match word {
+        Arg::Known(word) => {
+            matches!(
+                word.as_str(),
+                "--submodule=diff" | "--ignore-submodules=none" | "--ignore-submodules=untracked"
+            )
+        }
+        Arg::Unknown { prefix: word, .. } | Arg::Glob(word) => {
+            word.starts_with("--submodule") || word.starts_with("--ignore-submodules")
+        }
+    };
+    let found = match words {
+        [Arg::Known(submodule), summary, ..]
+            if submodule == "submodule" && *summary == Arg::Known("summary".to_owned()) =>
+        {
+            Some(summary)
+        }
+        _ => words.iter().find(enters),
+    };
+    found.map(|word| match word {
+        Arg::Known(word) | Arg::Unknown { prefix: word, .. } | Arg::Glob(word) => word.as_str(),
+    })
+}
+
+/// `git log -h` prints the options.
+pub(in super::super) fn asks_for_usage(entry: &Entry, words: &[Arg]) -> bool {
+    entry.class == Class::ReadOnly && matches!(words, [Arg::Known(only)] if only == "-h")
+}
 
 /// `git checkout main` moves to a branch; `git checkout -- file` throws changes away.
 pub(super) fn checkout(case: &Case<'_>) -> Facts {

@@ -7,7 +7,8 @@ mod find;
 mod sed;
 mod awk;
 mod file; //    tar, dd, kill
-mod git;
+pub(super) mod git;
+mod system; //  ps, python
 
 use super::{Facts, judge::Case};
 
@@ -30,6 +31,8 @@ pub(super) enum Special {
     Kill,
     Loose,
     Parallel,
+    Ps,
+    Python,
     Sed,
     Set,
     Shell,
@@ -65,6 +68,8 @@ impl Special {
             "kill" => Special::Kill,
             "loose" => Special::Loose,
             "parallel" => Special::Parallel,
+            "ps" => Special::Ps,
+            "python" => Special::Python,
             "sed" => Special::Sed,
             "set" => Special::Set,
             "shell" => Special::Shell,
@@ -101,6 +106,8 @@ impl Special {
             Special::Kill => file::kill(case),
             Special::Loose => wrap::loose(case),
             Special::Parallel => wrap::parallel(case),
+            Special::Ps => system::ps(case),
+            Special::Python => system::python(case),
             Special::Sed => sed::judge(case),
             Special::Set => builtin::set(case),
             Special::Shell => shell::shell(case),
@@ -117,6 +124,76 @@ impl Special {
             Special::Xargs => wrap::xargs(case),
         }
     }
+}
+
+/// Commands that the shell runs itself, without a look at `PATH`.
+const BUILT_IN: &[&str] = &[
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
+/// Whether the shell runs it itself.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&name)
 }
 
 /// Names that sed and awk know as their own output.

@@ -19,7 +19,11 @@ pub(super) fn judge(case: &Case<'_>) -> Facts {
     let walk = walk(case.entry, case.name, case.args);
     let mut facts = weigh(case, &walk);
     if walk.has("-i") || walk.has("--in-place") {
-        facts.touches.iter_mut().filter(|touch| !touch.aside).for_each(|touch| touch.access = Access::Write);
+        // What is edited is read as well.
+        let edited = facts.touches.iter().filter(|touch| !touch.aside && touch.access == Access::Read);
+        let written: Vec<Touch> =
+            edited.map(|touch| Touch { access: Access::Write, ..touch.clone() }).collect();
+        facts.touches.extend(written);
         // Each suffix doubles the paths: with several of them a short line would touch millions.
         let mut suffixes = walk.values_of(&["-i", "--in-place"]);
         if let Some(suffix) = suffixes.next() {

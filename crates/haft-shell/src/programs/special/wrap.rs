@@ -5,8 +5,9 @@ use haft_tool::Class;
 use super::super::{
     Arg, Facts, Run,
     judge::{Case, plain, weigh},
+    look_at,
     table::{Meaning, entry},
-    variables::{is_plain_variable, is_power_variable},
+    variables::{assignment_doubt, is_plain_variable},
     walk::{Walk, walk},
 };
 use super::shell::joined;
@@ -53,21 +54,25 @@ fn set_directory(run: &mut Run, place: &Arg) {
 fn after_assignments(facts: &mut Facts, walk: &Walk<'_>) -> Vec<Arg> {
     let mut rest = walk.operands.iter();
     while let Some(operand) = rest.clone().next() {
-        let text = match operand {
-            Arg::Known(text) => text,
-            Arg::Unknown { prefix, splits: false } => prefix,
+        let (text, is_whole) = match operand {
+            Arg::Known(text) => (text, true),
+            Arg::Unknown { prefix, splits: false } => (prefix, false),
             _ => break,
         };
-        let Some((name, _)) = text.split_once('=') else { break };
-        assigned(facts, name);
+        let Some((name, value)) = text.split_once('=') else { break };
+        let value = Arg::Known(value.to_owned());
+        assigned(facts, name, Some(&value).filter(|_| is_whole));
         rest.next();
     }
     rest.map(|word| (*word).clone()).collect()
 }
 
-fn assigned(facts: &mut Facts, name: &str) {
-    if is_power_variable(name) {
-        facts.doubt(format!("`{name}` changes what programs do"));
+fn assigned(facts: &mut Facts, name: &str, value: Option<&Arg>) {
+    if let Some(doubt) = assignment_doubt(name, value) {
+        facts.doubt(doubt);
+        if let Some(Arg::Known(text)) = value {
+            facts.runs.push(Run::Mention(text.clone()));
+        }
     } else if !is_plain_variable(name) {
         facts.raise(Class::Write);
         facts.transparent = false;
@@ -230,6 +235,13 @@ pub(super) fn wraps(case: &Case<'_>) -> Facts {
     facts
 }
 
+/// Whether these words, taken for a command, lose something. Of programs that run others there could be very many.
+fn loses(argv: &[Arg]) -> bool {
+    let [Arg::Known(name), ..] = argv else { return false };
+    let is_plain = entry(base(name)).is_some_and(|entry| entry.special.is_none());
+    is_plain && look_at(argv).class == Class::Destructive
+}
+
 fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
@@ -239,6 +251,9 @@ fn base(name: &str) -> &str {
 pub(super) fn loose(case: &Case<'_>) -> Facts {
     let mut facts = plain(case);
     facts.spellings = beginnings(case, &mut facts);
+    if facts.spellings.iter().any(|argv| loses(argv)) {
+        facts.raise(Class::Destructive);
+    }
     // A word with blanks in it may be a script: `tmux new 'make; curl x'`.
     for arg in case.args.iter().take(TRIED) {
         if let Arg::Known(text) = arg

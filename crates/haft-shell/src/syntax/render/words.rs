@@ -1,7 +1,7 @@
 //! Words to text.
 
 use super::Renderer;
-use crate::syntax::{odd::is_odd, odd_characters, tree::*};
+use crate::syntax::{odd::is_odd, odd_characters, tree::*, word::ESCAPED_IN_BRACKETS};
 
 /// Where a part stands: that decides what must be escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,11 +43,13 @@ impl Renderer {
 
     fn part(&mut self, part: &Part, place: Place) {
         match part {
+            Part::Glob(text) if text.len() > 1 && text.starts_with('[') => self.bracket_expression(text),
             Part::Literal(text) | Part::Glob(text) | Part::Range(text) | Part::Odd(_, text) => {
                 self.visible(text)
             }
             Part::Quoted(text) => self.escaped(text, place),
             Part::Double(parts) => self.parts(parts, place),
+            Part::Translated(parts) => self.translated(parts),
             Part::Tilde(name) => {
                 self.push("~");
                 self.visible(name);
@@ -68,6 +70,15 @@ impl Renderer {
                 self.push(if *flow == Flow::From { "<" } else { ">" });
                 self.substitution(script);
             }
+        }
+    }
+
+    fn bracket_expression(&mut self, text: &str) {
+        for piece in text.split_inclusive(ESCAPED_IN_BRACKETS) {
+            let (rest, last) = piece.split_at(piece.trim_end_matches(ESCAPED_IN_BRACKETS).len());
+            self.visible(rest);
+            self.push(if last.is_empty() { "" } else { "\\" });
+            self.push(last);
         }
     }
 
@@ -179,6 +190,20 @@ impl Renderer {
             }
         }
         self.close_quote(&mut is_open);
+    }
+
+    /// `$"…"`. There are no escapes in it, so that what cannot be seen is shown as a text beside it.
+    fn translated(&mut self, parts: &[Part]) {
+        let is_odd = |part: &Part| matches!(part, Part::Quoted(text) if !odd_characters(text).is_empty());
+        self.push("$\"");
+        if parts.iter().any(is_odd) {
+            self.push("\"");
+            return self.double(parts, false);
+        }
+        for (number, part) in parts.iter().enumerate() {
+            self.in_double(part, parts.get(number + 1));
+        }
+        self.push("\"");
     }
 
     fn in_double(&mut self, part: &Part, next: Option<&Part>) {

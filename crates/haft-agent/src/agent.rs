@@ -7,7 +7,7 @@ use std::{
 };
 
 use haft_engine::{
-    Session,
+    Call, Session,
     pool::{Entry, Offer, Pool},
 };
 use haft_model::{Dialect, History, Message, RequestOptions, Usage};
@@ -108,6 +108,7 @@ impl AgentBuilder {
         let mut history = History::new(options.dialect);
         history.set_media(options.images);
         let prompt = open_prompt(&past.messages);
+        let said: Vec<CallId> = calls_in(&past.messages).map(|call| call.id.clone()).collect();
         history.extend(past.messages);
         Agent {
             session,
@@ -116,7 +117,7 @@ impl AgentBuilder {
             history,
             tools: Default::default(),
             is_told: false,
-            ids: Ids::used(past.calls.iter().chain(&past.open)),
+            ids: Ids::used(past.calls.iter().chain(&past.open).chain(&said)),
             guard: Guard::default(),
             gauge: Gauge::default(),
             shortest: 0,
@@ -275,6 +276,11 @@ impl Agent {
                 transcript.keep(Line::Said { message: &shown, calls, hidden: &hidden }).await
             }
         };
+        // If this run is dropped, the next one settles them.
+        self.open = match &message {
+            Message::Assistant(_) => calls.to_vec(),
+            _ => Vec::new(),
+        };
         self.history.push(message);
         self.unkept(kept)
     }
@@ -302,6 +308,14 @@ impl Agent {
         let why = kept.err().filter(|_| !std::mem::replace(&mut self.is_unkept, true))?;
         Some(format!("what is said is not kept, and cannot be resumed: {why}"))
     }
+}
+
+fn calls_in(messages: &[Message]) -> impl Iterator<Item = &Call> {
+    let said = messages.iter().filter_map(|message| match message {
+        Message::Assistant(said) => Some(said),
+        _ => None,
+    });
+    said.flat_map(|said| said.calls())
 }
 
 /// What the person asked last, if the model has not answered it: it answers by a message without calls.

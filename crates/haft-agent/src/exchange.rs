@@ -141,17 +141,23 @@ impl Agent {
     pub(crate) async fn settle(&mut self, on: OnEvent<'_>, interrupt: &Interrupt) -> Vec<ToolResult> {
         let Some(Message::Assistant(message)) = self.history.messages().last() else { return Vec::new() };
         let calls: Vec<Call> = message.calls().cloned().collect();
-        let open = std::mem::take(&mut self.open);
+        let open = self.open.clone();
         let pairs = calls.iter().enumerate().map(|(place, call)| {
             let ours = open.get(place).cloned().unwrap_or_else(|| call.id.clone());
             (call.id.clone(), ours)
         });
         let mut answer = Answer::new(interrupt);
         answer.names = Names::of(pairs.collect());
-        for (call, ours) in calls.iter().zip(answer.names.in_order()) {
-            if !self.hidden.contains(&ours) {
-                answer.push(Call { id: ours, ..call.clone() }, &self.session);
-            }
+        let calls_of_ours = calls.iter().zip(answer.names.in_order());
+        let again = calls_of_ours.filter(|(_, ours)| !self.hidden.contains(ours));
+        let again: Vec<Call> = again.map(|(call, ours)| Call { id: ours, ..call.clone() }).collect();
+        if !again.is_empty() {
+            // They began before, in a run that was dropped, or in a process that is gone: what they did is not done twice.
+            self.session.suspect(&again).await;
+            self.session.forget_shown();
+        }
+        for call in again {
+            answer.push(call, &self.session);
         }
         answer.finish(&calls, on).await
     }

@@ -207,7 +207,7 @@ mod tests {
         let evil = Choice { question: "a\n\u{1b}[2JAllow it?".to_owned(), ..choice(false) };
         let text = format!(
             "{}{}",
-            head(&Choices { call: None, text: Some("x\n\u{1b}[2J"), questions: &[] }),
+            head(&Choices { session: None, call: None, text: Some("x\n\u{1b}[2J"), questions: &[] }),
             shown(&evil, 1, 1)
         );
         assert!(!text.contains('\u{1b}'), "{text}");

@@ -288,4 +288,8 @@ impl ResultStore for Kept {
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {
         self.store().directory(session)
     }
+
+    fn root(&self) -> Option<PathBuf> {
+        self.store().root()
+    }
 }

@@ -234,7 +234,7 @@ mod tests {
         let many: Map<String, Value> = (0..1000).map(|number| (number.to_string(), json!({}))).collect();
         assert_eq!(Field::all(&json!({ "properties": many })).len(), MOST_FIELDS);
         assert!(Field::all(&json!([])).is_empty());
-        let inquiry = Inquiry { who: "s\n", message: "a\n\u{1b}[2Jb", schema: &json!({}) };
+        let inquiry = Inquiry { session: None, who: "s\n", message: "a\n\u{1b}[2Jb", schema: &json!({}) };
         assert!(!head(&inquiry, 0).contains('\u{1b}'));
     }
 }

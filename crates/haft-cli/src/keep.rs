@@ -11,7 +11,7 @@ use std::{
 };
 
 use haft_engine::policy::{Origin, RuleKeeper, Written};
-use haft_tool::BoxFuture;
+use haft_tool::{BoxFuture, SessionFacts};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -25,7 +25,11 @@ use crate::far::Leaf;
 pub(crate) struct SettingsFile(pub(crate) PathBuf);
 
 impl RuleKeeper for SettingsFile {
-    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+    fn keep<'a>(
+        &'a self,
+        _: &'a SessionFacts,
+        rules: &'a [String],
+    ) -> BoxFuture<'a, io::Result<Vec<Written>>> {
         let (path, rules) = (self.0.clone(), rules.to_vec());
         Box::pin(async move { spawn_blocking(move || keep(&path, &rules)).await.map_err(io::Error::other)? })
     }
@@ -50,7 +54,11 @@ impl SharedRules {
 }
 
 impl RuleKeeper for SharedRules {
-    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+    fn keep<'a>(
+        &'a self,
+        _: &'a SessionFacts,
+        rules: &'a [String],
+    ) -> BoxFuture<'a, io::Result<Vec<Written>>> {
         let (document, rules) = (self.0.clone(), rules.to_vec());
         let keep = move || {
             document.change(|there| {

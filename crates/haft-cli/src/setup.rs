@@ -517,7 +517,7 @@ impl Setup {
     pub(crate) fn session_options(&self) -> SessionOptions {
         let id = self.options.session.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
         SessionOptions {
-            id: SessionId::from(id),
+            id: Some(SessionId::from(id)),
             workspace: self.place.workspace.clone(),
             cwd: Some(self.place.cwd.clone()),
             home: self.place.home.clone(),
@@ -538,6 +538,9 @@ impl Setup {
             // Nobody else has made this id.
             is_new: self.options.session.is_none(),
             usage: self.usage.clone().map(|usage| usage as _),
+            asker: None,
+            rule_keeper: None,
+            sources: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{Arc, Mutex, Once, PoisonError},
     time::Duration,
@@ -19,8 +20,8 @@ use crate::{
         DuplicateTool, Entry, Loading, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError,
         Toolsets,
     },
-    result::{Budget, FileStore, ResultStore},
-    session::{Images, Journal, Ledger, Session, SessionError, SessionOptions},
+    result::{Budget, PrivateResults, PrivateRoot, ResultStore},
+    session::{Images, Journal, KnownSessions, Ledger, Session, SessionError, SessionOptions},
     turn::{Hook, Kernel, Observer, Retry},
 };
 
@@ -41,7 +42,10 @@ struct Inner {
     journal: Option<Arc<dyn Journal>>,
     observers: Vec<Arc<dyn Observer>>,
     images: Option<Arc<dyn Images>>,
-    results: Arc<dyn ResultStore>,
+    /// Without a store, each session has a directory of its own in a private one.
+    results: Option<Arc<dyn ResultStore>>,
+    private: Arc<PrivateRoot>,
+    known: KnownSessions,
     redactor: Option<Arc<Redactor>>,
     ledger: Ledger,
     pins: Option<Arc<dyn Pins>>,
@@ -173,16 +177,16 @@ impl Engine {
         &self.0.rules
     }
 
-    pub(crate) fn asker(&self) -> &dyn Asker {
-        &*self.0.asker
+    pub(crate) fn asker(&self) -> &Arc<dyn Asker> {
+        &self.0.asker
     }
 
     pub(crate) fn classifier(&self) -> Option<&dyn Classifier> {
         self.0.classifier.as_deref()
     }
 
-    pub(crate) fn keeper(&self) -> Option<&dyn RuleKeeper> {
-        self.0.keeper.as_deref()
+    pub(crate) fn keeper(&self) -> Option<&Arc<dyn RuleKeeper>> {
+        self.0.keeper.as_ref()
     }
 
     pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {
@@ -201,12 +205,14 @@ impl Engine {
         self.0.images.as_ref()
     }
 
-    pub(crate) fn results(&self) -> &dyn ResultStore {
-        &*self.0.results
+    /// Where a session that begins keeps its large results: in the store that was given, or in a directory of its own.
+    pub(crate) fn results(&self) -> Arc<dyn ResultStore> {
+        self.0.results.clone().unwrap_or_else(|| Arc::new(PrivateResults::new(self.0.private.clone())))
     }
 
-    pub(crate) fn shared_results(&self) -> Arc<dyn ResultStore> {
-        self.0.results.clone()
+    /// The calls that sessions of this engine began, for a session that begins under an id that was there before.
+    pub(crate) fn known_calls(&self) -> &KnownSessions {
+        &self.0.known
     }
 
     /// Who takes secrets out of what goes to models, people and files. `None`: nobody does.
@@ -228,7 +234,12 @@ impl Engine {
     }
 
     pub(crate) fn clean_up(&self) {
-        self.0.cleaned.call_once(|| self.0.ledger.sweep());
+        self.0.cleaned.call_once(|| {
+            self.0.ledger.sweep();
+            if self.0.results.is_none() {
+                PrivateRoot::sweep();
+            }
+        });
     }
 
     pub(crate) fn kernel(&self, entry: &Entry) -> Option<&dyn Kernel> {
@@ -238,6 +249,11 @@ impl Engine {
         let is_it = |kernel: &&(SharedTool, Arc<dyn Kernel>)| Arc::ptr_eq(&kernel.0, entry.tool());
         self.0.kernel.iter().find(is_it).map(|(_, kernel)| &**kernel)
     }
+}
+
+/// What a source has now. One that breaks has nothing; the pool says so.
+fn tools_of(source: &dyn Source) -> Vec<SharedTool> {
+    catch_unwind(AssertUnwindSafe(|| source.tools().to_vec())).unwrap_or_default()
 }
 
 /// Why an engine cannot be built.
@@ -398,7 +414,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Where large results are kept. Without one, in a directory below the system's temporary one.
+    /// Where large results are kept. Without one, each session keeps its own in a private directory below the system's
+    /// temporary one, and removes it when it ends.
     pub fn results(mut self, results: impl ResultStore + 'static) -> EngineBuilder {
         self.results = Some(Arc::new(results));
         self
@@ -442,11 +459,8 @@ impl EngineBuilder {
             sources.push(Arc::new(StaticSource::new("builtin", self.tools)?));
         }
         sources.extend(self.sources);
-        let tools: Vec<SharedTool> = sources.iter().flat_map(|source| source.tools().to_vec()).collect();
+        let tools: Vec<SharedTool> = sources.iter().flat_map(|source| tools_of(&**source)).collect();
         let toolsets = Toolsets::new(self.toolsets, tools.iter().map(|tool| tool.spec()))?;
-        let results = self
-            .results
-            .unwrap_or_else(|| Arc::new(FileStore::new(std::env::temp_dir().join("haft-results"))));
         let mut pools = match &self.pins {
             Some(pins) => self.gates.pins(pins.clone()),
             None => self.gates,
@@ -464,7 +478,9 @@ impl EngineBuilder {
             journal: self.journal,
             observers: self.observers,
             images: self.images,
-            results,
+            results: self.results,
+            private: Arc::default(),
+            known: KnownSessions::default(),
             redactor: self.redactor,
             ledger: self.ledger,
             pins: self.pins,

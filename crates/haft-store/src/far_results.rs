@@ -156,6 +156,10 @@ impl ResultStore for SharedResults {
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {
         self.near.directory(session)
     }
+
+    fn root(&self) -> Option<PathBuf> {
+        self.near.root()
+    }
 }
 
 /// A text that is sent when it is whole.

@@ -193,6 +193,10 @@ impl ResultStore for Results {
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {
         self.files.directory(session)
     }
+
+    fn root(&self) -> Option<PathBuf> {
+        self.files.root()
+    }
 }
 
 fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {

@@ -34,7 +34,8 @@ pub fn engine(workspace: &Workspace) -> EngineBuilder {
     Engine::builder().results(FileStore::new(workspace.root().join(".results")))
 }
 
-/// A session in a workspace.
+/// A session in a workspace, with an id that is the same in every test: paths of kept results have it in them.
 pub fn session(engine: &Engine, workspace: &Workspace) -> Session {
-    engine.session(SessionOptions::at(workspace.root())).expect("a workspace that exists")
+    let options = SessionOptions { id: Some("session".into()), ..SessionOptions::at(workspace.root()) };
+    engine.session(options).expect("a workspace that exists")
 }

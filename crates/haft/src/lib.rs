@@ -26,6 +26,11 @@ pub use haft_tools as tools;
 // What authors need to derive an input: the same versions that the contract was built with.
 pub use {schemars, serde, serde_json};
 
+// The examples of the docs are compiled.
+#[cfg(all(doctest, feature = "tools"))]
+#[doc = include_str!("../../../docs/library.md")]
+struct Docs;
+
 /// The names that a program with tools of its own uses.
 pub mod prelude {
     pub use haft_engine::{

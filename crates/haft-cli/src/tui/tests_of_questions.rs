@@ -411,7 +411,7 @@ fn a_form_is_filled_in_field_by_field() {
         "properties": { "name": { "type": "string", "description": "Your name" }, "count": { "type": "integer" } },
         "required": ["name", "count"],
     });
-    let inquiry = Inquiry { who: "weather", message: "Who are you?", schema: &schema };
+    let inquiry = Inquiry { session: None, who: "weather", message: "Who are you?", schema: &schema };
     let fields = Field::all(&schema);
     let (reply, mut given) = oneshot::channel();
     let inquired = Inquired { id: 7, head: form::head(&inquiry, fields.len()), fields, reply };

@@ -4,7 +4,7 @@
 
 use std::{io, sync::Arc};
 
-use haft_tool::{BoxFuture, Fault, Refusal, View};
+use haft_tool::{BoxFuture, Fault, Refusal, SessionFacts, View, shown};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use super::{
 
 /// What a person is asked.
 ///
-/// As JSON it has `session`, `call`, `tool`, `mode`, `description`, `effects`, `input`, `preview`, `reason`, `trace` (with the
+/// As JSON it has `session`, `workspace` and `caller` (whose question it is), `call`, `tool`, `mode`, `description`, `effects`, `input`, `preview`, `reason`, `trace` (with the
 /// rule and the layer that led to asking), and `always`: the rules that this answer would write, or null if it is not offered.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -47,8 +47,10 @@ impl<'a> Question<'a> {
 impl Serialize for Question<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let CallFacts { session, mode, call, tool, input, effects, decision, aliases: _ } = self.call;
-        let mut fields = serializer.serialize_struct("Question", 11)?;
+        let mut fields = serializer.serialize_struct("Question", 13)?;
         fields.serialize_field("session", &session.id)?;
+        fields.serialize_field("workspace", &shown(&session.workspace).to_string())?;
+        fields.serialize_field("caller", &session.caller)?;
         fields.serialize_field("call", call)?;
         fields.serialize_field("tool", tool)?;
         fields.serialize_field("mode", &mode)?;
@@ -81,6 +83,8 @@ pub enum Answer {
 /// Something that somebody outside wants to know of the person before a call can go on: a form that a server shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Inquiry<'a> {
+    /// The session in whose call it is asked, if it is asked in one.
+    pub session: Option<&'a SessionFacts>,
     /// Who wants to know, as the user calls it.
     pub who: &'a str,
     /// Why, in their words.
@@ -138,7 +142,8 @@ pub trait Asker: Send + Sync {
     fn choose<'a>(&'a self, choices: Choices<'a>) -> BoxFuture<'a, Choosing> {
         Box::pin(async move {
             let (message, schema) = (choosing::words(&choices), choosing::form(&choices));
-            let inquiry = Inquiry { who: "the model", message: &message, schema: &schema };
+            let session = choices.session;
+            let inquiry = Inquiry { session, who: "the model", message: &message, schema: &schema };
             choosing::read(&choices, self.inquire(inquiry).await)
         })
     }
@@ -187,8 +192,13 @@ impl Asker for Nobody {
 
 /// Keeps rules for the sessions to come: the user's settings file, a database.
 pub trait RuleKeeper: Send + Sync {
-    /// Writes down rules that allow, beside those that are there; gives them with where they stand now. All or none.
-    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>>;
+    /// Writes down rules that allow, beside those that are there; gives them with where they stand now. All or none. The
+    /// session says whose they are.
+    fn keep<'a>(
+        &'a self,
+        session: &'a SessionFacts,
+        rules: &'a [String],
+    ) -> BoxFuture<'a, io::Result<Vec<Written>>>;
 }
 
 /// Who may say something about an open call, and what they need.
@@ -289,7 +299,7 @@ impl Asking<'_> {
             self.asker.tell("There is no rule for this that could be kept: it holds for this session.");
             return self.grant(question, request);
         };
-        match keeper.keep(rules).await {
+        match keeper.keep(question.call.session, rules).await {
             Ok(written) => self.kept(written, question, request),
             Err(err) => {
                 self.asker

@@ -4,7 +4,7 @@
 //! them in its own way ([`Asker::choose`](super::Asker::choose)); whoever only shows forms is given a form ([`form`]), and
 //! what comes back is read here ([`read`]).
 
-use haft_tool::CallId;
+use haft_tool::{CallId, SessionFacts};
 use serde_json::{Map, Value, json};
 
 use super::asking::Given;
@@ -12,6 +12,8 @@ use super::asking::Given;
 /// What the person is to decide. All words in it are the model's.
 #[derive(Debug, Clone, Copy)]
 pub struct Choices<'a> {
+    /// The session in which it is asked: whose question it is. The engine always says.
+    pub session: Option<&'a SessionFacts>,
     /// The call that asks, if one does.
     pub call: Option<&'a CallId>,
     /// Something to read before: a plan. To be shown whole.
@@ -185,7 +187,7 @@ mod tests {
     #[test]
     fn a_form_has_plain_fields_only() {
         let questions = [choice(false), choice(true)];
-        let form = form(&Choices { call: None, text: None, questions: &questions });
+        let form = form(&Choices { session: None, call: None, text: None, questions: &questions });
         let keys: Vec<&String> = form["properties"].as_object().unwrap().keys().collect();
         assert_eq!(keys, ["answer_1", "words_1", "answer_2_1", "answer_2_2", "words_2"]);
         assert_eq!(form["properties"]["answer_1"]["enumNames"], json!(["SQLite: a file", "None"]));
@@ -195,7 +197,7 @@ mod tests {
     fn check(several: bool, answers: Value, labels: &[&str], words: Option<&str>) {
         let questions = [choice(several)];
         let Value::Object(answers) = answers else { panic!("an object") };
-        let choices = Choices { call: None, text: None, questions: &questions };
+        let choices = Choices { session: None, call: None, text: None, questions: &questions };
         let Choosing::Chosen(chosen) = read(&choices, Given::Answers(answers)) else { panic!("an answer") };
         assert_eq!(
             (chosen[0].labels.as_slice(), chosen[0].words.as_deref()),

@@ -1,6 +1,6 @@
 //! An address that somebody outside wants the person to visit: how that is put to them where nothing else is implemented.
 
-use haft_tool::BoxFuture;
+use haft_tool::{BoxFuture, SessionFacts};
 use serde_json::{Value, json};
 
 use super::asking::{Asker, Given, Inquiry};
@@ -8,6 +8,8 @@ use super::asking::{Asker, Given, Inquiry};
 /// An address that somebody outside wants the person to visit before, or while, a call goes on.
 #[derive(Debug, Clone, Copy)]
 pub struct Invitation<'a> {
+    /// The session in whose call it is wanted, if it is wanted in one.
+    pub session: Option<&'a SessionFacts>,
     /// Who wants it, as the user calls it.
     pub who: &'a str,
     /// Why, in their words.
@@ -27,7 +29,8 @@ const ROW: usize = 120;
 pub(super) fn put<'a, A: Asker + ?Sized>(asker: &'a A, invitation: Invitation<'a>) -> BoxFuture<'a, Given> {
     Box::pin(async move {
         let (message, schema) = (words(&invitation), form());
-        let inquiry = Inquiry { who: invitation.who, message: &message, schema: &schema };
+        let inquiry =
+            Inquiry { session: invitation.session, who: invitation.who, message: &message, schema: &schema };
         match asker.inquire(inquiry).await {
             Given::Answers(answers) if answers.get(ANSWER).is_some_and(|answer| answer == YES) => {
                 Given::Answers(serde_json::Map::new())
@@ -87,7 +90,7 @@ mod tests {
 
     #[track_caller]
     fn check(url: &str, host: &str, expected: &[&str], never: &[&str]) {
-        let words = words(&Invitation { who: "s", message: "sign in", url, host });
+        let words = words(&Invitation { session: None, who: "s", message: "sign in", url, host });
         assert!(expected.iter().all(|text| words.contains(text)), "{words}");
         assert!(!never.iter().any(|text| words.contains(text)), "{words}");
     }
@@ -101,8 +104,13 @@ mod tests {
             &["Mind"],
         );
         let long = format!("https://example.com/{}", "x".repeat(1000));
-        let words =
-            words(&Invitation { who: "s", message: &"m".repeat(5000), url: &long, host: "example.com" });
+        let words = words(&Invitation {
+            session: None,
+            who: "s",
+            message: &"m".repeat(5000),
+            url: &long,
+            host: "example.com",
+        });
         assert!(words.replace('\n', "").contains(&long), "{words}");
         assert!(words.lines().all(|line| line.chars().count() < 700));
     }

@@ -98,6 +98,7 @@ mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
 pub mod choosing; // about something else than a call
 mod inviting; //   and to visit an address
+mod on_behalf; //   whose question it is
 mod grants; //     what was granted for the session
 mod classifier; // who may say yes in the person's place
 mod by_effects; //  by what a call does
@@ -125,6 +126,8 @@ pub use grants::Grants;
 pub use inviting::Invitation;
 pub use lint::{Remark, RemarkKind, lint, unknown_tools};
 pub use mode::{Mode, UnknownMode};
+pub(crate) use on_behalf::asking;
+pub use on_behalf::{OnBehalf, asker_of_call};
 pub use permit::{Permit, Refused, Settled, Warrant, hear, settle};
 pub use rule::{Rule, SyntaxError};
 pub(crate) use rules::without_secrets;

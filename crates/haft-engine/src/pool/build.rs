@@ -9,6 +9,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
@@ -98,7 +99,7 @@ impl Key {
             && self.thresholds == *view.thresholds
             && self.loading == *view.loading
             && self.toolset.as_ref() == view.toolset
-            && self.versions.iter().copied().eq(sources.iter().map(|source| source.version()))
+            && self.versions.iter().copied().eq(sources.iter().map(|source| version_of(&**source)))
             && self.gates.iter().copied().eq(gates.iter().map(|gate| (gate.is_open)()))
     }
 }
@@ -161,7 +162,7 @@ impl PoolBuilder {
 
     /// Reads the sources ahead, so that clones of this builder share what is made of their tools.
     pub fn read(&mut self) {
-        let versions: Vec<u64> = self.sources.iter().map(|source| source.version()).collect();
+        let versions: Vec<u64> = self.sources.iter().map(|source| version_of(&**source)).collect();
         self.read_sources(&versions);
     }
 
@@ -189,7 +190,7 @@ impl PoolBuilder {
 
     fn key(&self, view: &PoolView<'_>) -> Key {
         Key {
-            versions: self.sources.iter().map(|source| source.version()).collect(),
+            versions: self.sources.iter().map(|source| version_of(&**source)).collect(),
             gates: self.gates.iter().map(|gate| (gate.is_open)()).collect(),
             pins: self.pins_version(),
             hides: view.hides_version,
@@ -230,6 +231,11 @@ impl PoolBuilder {
             }
         }
     }
+}
+
+/// The version of a source. One that breaks over it is not read again.
+fn version_of(source: &dyn Source) -> u64 {
+    catch_unwind(AssertUnwindSafe(|| source.version())).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

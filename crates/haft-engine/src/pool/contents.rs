@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
 };
 
@@ -29,8 +30,19 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Reads a source, of which some tools may be `known`.
+    /// Reads a source, of which some tools may be `known`. One that breaks has no tools.
     pub(super) fn read(source: &dyn Source, version: u64, known: &[Arc<Definition>]) -> Contents {
+        let read = catch_unwind(AssertUnwindSafe(|| Contents::read_whole(source, version, known)));
+        read.unwrap_or_else(|_| Contents {
+            version,
+            definitions: Vec::new(),
+            problems: vec![unreachable(source, "it broke while its tools were read".to_owned())],
+            part: OnceLock::new(),
+            readings: None,
+        })
+    }
+
+    fn read_whole(source: &dyn Source, version: u64, known: &[Arc<Definition>]) -> Contents {
         // A known tool is kept alive by its definition, so its address cannot be another tool's.
         let known: HashMap<_, _> = known.iter().map(|known| (address(known.tool()), known)).collect();
         let definition = |tool: &SharedTool| match known.get(&address(tool)) {

@@ -4,14 +4,15 @@
 //! files; stores for several machines implement the same trait elsewhere.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use haft_tool::{Block, BoxFuture, CallId, Kept, SessionId};
+use haft_tool::{Block, BoxFuture, CallId, Kept, SessionId, shown};
+use rustix::process::geteuid;
 
 /// Keeps results that are too large for the model.
 pub trait ResultStore: Send + Sync {
@@ -38,6 +39,15 @@ pub trait ResultStore: Send + Sync {
     fn directory(&self, _session: &SessionId) -> Option<PathBuf> {
         None
     }
+
+    /// The directory below which the results of all sessions are kept, if they are files. No session reads what is there
+    /// of another, whatever rules allow.
+    fn root(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// A session has ended. What is not to outlast it goes.
+    fn end(&self, _session: &SessionId) {}
 }
 
 /// Results as files below a directory, readable by their owner only.
@@ -75,7 +85,7 @@ impl ResultStore for FileStore {
 
     fn begin(&self, session: &SessionId, call: &CallId) -> io::Result<Kept> {
         let directory = self.of(session);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        prepare(&directory)?;
         let (file, partial) = create(&directory, &file_name(call.as_str()))?;
         let path = partial.with_extension("txt");
         fs::rename(partial, &path)?;
@@ -85,10 +95,43 @@ impl ResultStore for FileStore {
     fn directory(&self, session: &SessionId) -> Option<PathBuf> {
         Some(self.of(session))
     }
+
+    fn root(&self) -> Option<PathBuf> {
+        Some(self.root.clone())
+    }
+}
+
+/// Makes a session's directory, or examines the one that is there: words that another user planted would be read as a
+/// result.
+fn prepare(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let is_safe_above = match directory.parent() {
+        Some(root) => is_kept_from_others(&fs::metadata(root)?),
+        None => true,
+    };
+    if is_safe_above && is_private(&fs::symlink_metadata(directory)?) {
+        return Ok(());
+    }
+    let directory = shown(directory);
+    Err(io::Error::other(format!(
+        "the directory {directory} is not this user's alone, so nothing is kept there"
+    )))
+}
+
+/// Whether it is a directory of this user's that nobody else may enter.
+pub(super) fn is_private(found: &Metadata) -> bool {
+    found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0
+}
+
+/// Whether nobody else may replace what is in a directory: it is this user's or the system's, and others may not write to it
+/// or only to what is theirs.
+fn is_kept_from_others(found: &Metadata) -> bool {
+    let is_trusted = [0, geteuid().as_raw()].contains(&found.uid());
+    is_trusted && (found.mode() & 0o002 == 0 || found.mode() & 0o1000 != 0)
 }
 
 fn write(directory: &Path, name: &str, blocks: &[Block]) -> io::Result<PathBuf> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    prepare(directory)?;
     let (mut file, partial) = create(directory, name)?;
     let written =
         blocks.iter().filter_map(Block::as_text).try_for_each(|text| file.write_all(text.as_bytes()));
@@ -143,6 +186,25 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let again = store.keep(&"s".into(), &"call".into(), blocks).await.unwrap();
         assert_ne!(path, again);
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_others_may_enter_or_replace_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FileStore::new(dir.path().join("results"));
+        let keep = || store.keep(&"s".into(), &"call".into(), Arc::new(vec![Block::Text("x".into())]));
+        keep().await.unwrap();
+        let (root, own) = (dir.path().join("results"), dir.path().join("results/s"));
+        for (place, mode) in [(&own, 0o755), (&root, 0o777)] {
+            let before = fs::metadata(place).unwrap().permissions();
+            fs::set_permissions(place, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(keep().await.is_err(), "{place:?} {mode:o}");
+            assert!(store.begin(&"s".into(), &"call".into()).is_err(), "{place:?} {mode:o}");
+            fs::set_permissions(place, before).unwrap();
+        }
+        fs::rename(&own, dir.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &own).unwrap();
+        assert!(keep().await.is_err(), "a link");
     }
 
     #[test]

@@ -116,6 +116,9 @@ impl DeclaredFiles {
         if self.gate.boundary().is_some_and(|roots| !roots.iter().any(|root| real.starts_with(root))) {
             return Err(out_of_bounds(path));
         }
+        if let Some((session, _)) = &self.gate.rules {
+            session.refuse_results_of_others(&real)?;
+        }
         Ok(real)
     }
 

@@ -71,7 +71,8 @@ impl CallHost {
         let effects = &prepared.effects;
         let places =
             effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
-        let doer = prepared.ticket.as_ref().map(|ticket| Doer {
+        let recorded = prepared.ticket.as_ref().filter(|_| session.engine().journal().is_some());
+        let doer = recorded.map(|ticket| Doer {
             key: ticket.key.clone(),
             turn,
             workspace: session.workspace().to_path_buf(),
@@ -173,10 +174,10 @@ impl Host for CallHost {
         };
         self.secrets.hide(&mut text, &mut Found::default());
         let text = Block::Text(text);
-        self.session.engine().results().keep(self.session.id(), call, Arc::new(vec![text]))
+        self.session.results().keep(self.session.id(), call, Arc::new(vec![text]))
     }
     fn keeper(&self, call: &CallId) -> Keeper {
-        let (results, session) = (self.session.engine().shared_results(), self.session.id().clone());
+        let (results, session) = (self.session.results().clone(), self.session.id().clone());
         let call = call.clone();
         let redactor = self.redactor().cloned();
         Keeper::new(move || {

@@ -76,13 +76,14 @@ pub struct CallKey {
     pub session: SessionId,
     /// The id that the model, or its API, gave it.
     pub call: CallId,
-    /// Tool and input; zeroes for a journal that does not [recall](Journal::recalls). The same id with another input is another call: some models count their calls anew in each turn.
+    /// Tool and input, and for whom in which workspace. The same id with another input is another call: some models count their
+    /// calls anew in each turn. Nor is a call of another caller, or in another workspace, ever the same.
     pub digest: Digest,
     /// How many calls of that id and input came before it in sessions whose ids mean nothing.
     pub nth: u32,
 }
 
-/// A fingerprint of tool and input, as the model wrote them.
+/// A fingerprint of tool and input, as the model wrote them. In a [`CallKey`], also of the caller and the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 16]);
 

@@ -56,6 +56,11 @@ impl Seen {
         self.lock().insert(real, sight);
     }
 
+    /// What the model was shown of files is not taken as shown any more. Which states of them were seen stays known.
+    pub(crate) fn forget_shown(&self) {
+        self.lock().values_mut().for_each(|sight| sight.shown.clear());
+    }
+
     pub(crate) fn forget(&self, real: &Path) {
         self.lock().remove(real);
     }

@@ -36,7 +36,7 @@ pub use journal::{
     CallKey, CallState, Digest, Ending, Evidence, Finished, Found, Journal, Note, Noted, PastCall, Start,
     Starting, Word,
 };
-pub(crate) use known::Arrival;
+pub(crate) use known::{Arrival, Did, KnownSessions};
 pub(crate) use ledger::Ledger;
 pub use ledger::sweep;
 pub use locate::locate;

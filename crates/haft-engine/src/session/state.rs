@@ -4,6 +4,7 @@ mod begin; //   from what it begins
 mod turns; //   its turns
 mod child; //   that of a sub-agent
 mod explain; // what would be decided about a call
+mod results; // which kept results are its own
 
 use std::{
     fmt,
@@ -18,7 +19,7 @@ use tokio::sync::OnceCell;
 use super::{
     deeds::{Deed, Deeds},
     failures::Failures,
-    known::Known,
+    known::{Identity, Known},
     locate::locate,
     memory::{Memory, Seen},
     plan::{self, PLAN, Plan, Todo},
@@ -28,8 +29,9 @@ use super::{
 };
 use crate::{
     engine::{Engine, Sandbox},
-    policy::{Decision, Grants, Mode, Policy, Record, Request, RuleError, Rules},
-    pool::{Filter, Pool, PoolBuilder, PoolView, search::Usage},
+    policy::{Asker, Decision, Grants, Mode, Policy, Record, Request, RuleError, RuleKeeper, Rules},
+    pool::{Filter, Pool, PoolBuilder, PoolView, Source, search::Usage},
+    result::ResultStore,
     turn::{Interrupt, Prepared},
 };
 
@@ -37,6 +39,7 @@ pub use begin::{SessionError, SessionOptions};
 pub use child::ChildOptions;
 use child::Lineage;
 pub use explain::Explanation;
+use results::ResultPlaces;
 
 /// Who works where, and what has become of it. Clones are the same session.
 #[derive(Clone)]
@@ -45,6 +48,18 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     engine: Engine,
     id: SessionId,
+    /// Whose calls its calls are: a recalled answer never crosses it.
+    identity: Identity,
+    asker: Arc<dyn Asker>,
+    /// Whether it was given one besides the engine's.
+    has_own_asker: bool,
+    keeper: Option<Arc<dyn RuleKeeper>>,
+    /// Those that only it has, and its sub-agents.
+    sources: Vec<Arc<dyn Source>>,
+    /// Where its large results are kept, and those of its sub-agents.
+    results: Arc<dyn ResultStore>,
+    /// Below which real place results of all sessions are, and which of them it may read.
+    result_places: ResultPlaces,
     home: Option<PathBuf>,
     caller: Caller,
     rules: Arc<SessionRules>,
@@ -54,8 +69,8 @@ struct Inner {
     grants: Arc<Grants>,
     /// What a classifier has said.
     judgements: Arc<Record>,
-    /// The calls that came before; empty until the first turn, and for good where there is no journal.
-    known: OnceCell<Known>,
+    /// The calls that came before; asked for when the first turn begins.
+    known: OnceCell<Arc<Known>>,
     /// Whether ids of calls are only places in their turn.
     counts_anew: AtomicBool,
     toolset: Option<Filter>,
@@ -105,9 +120,12 @@ impl Session {
     }
 
     /// Ends what goes on, and waits until it has. A session that is only dropped tells it to end, and does not wait:
-    /// a program that leaves after that would leave it behind.
+    /// a program that leaves after that would leave it behind. Large results that no store was given for are removed.
     pub async fn end(&self) {
         self.0.tasks.end().await;
+        if self.0.lineage.is_none() {
+            self.0.results.end(&self.0.id);
+        }
         if let Some(images) = self.engine().images().cloned() {
             let id = self.0.id.clone();
             // It has no result: what could not be kept is said by whoever keeps it.
@@ -184,6 +202,28 @@ impl Session {
     /// Who takes secrets out of what is shown and kept. `None`: nobody does.
     pub fn redactor(&self) -> Option<&Arc<haft_redact::Redactor>> {
         self.engine().redactor()
+    }
+
+    /// Whom it asks.
+    pub fn asker(&self) -> &dyn Asker {
+        &*self.0.asker
+    }
+
+    /// The asker that this session was given, which takes the place of any other.
+    pub(crate) fn own_asker(&self) -> Option<Arc<dyn Asker>> {
+        self.0.has_own_asker.then(|| self.0.asker.clone())
+    }
+
+    pub(crate) fn keeper(&self) -> Option<&dyn RuleKeeper> {
+        self.0.keeper.as_deref()
+    }
+
+    pub(crate) fn results(&self) -> &Arc<dyn ResultStore> {
+        &self.0.results
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.0.identity
     }
 
     /// The root of what it may touch unasked, links resolved: that of the worktree while it is in one.

@@ -3,10 +3,10 @@
 //! The same loop serves a message that is complete and one that the model still writes. It owns the running calls and
 //! polls them itself: no task is spawned per call, and dropping the loop drops them all.
 
-use std::{collections::VecDeque, sync::Arc, task::Poll};
+use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, task::Poll};
 
-use futures::{StreamExt, stream::FuturesUnordered};
-use haft_tool::{BoxFuture, Effects, Fault};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use haft_tool::{BoxFuture, CallId, Effects, Fault};
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
@@ -36,20 +36,55 @@ pub struct Within {
     pub room: usize,
 }
 
-/// Runs a turn to its end. There is exactly one result per call, in the order of the calls.
+/// Runs a turn to its end, and takes its results as given. There is exactly one result per call, in the order of the calls.
 pub(crate) async fn drive(
     session: &Session,
     feed: Feed,
     events: &Events,
     interrupt: &Interrupt,
 ) -> Vec<ToolResult> {
+    drive_undelivered(session, feed, events, interrupt).await.deliver(session)
+}
+
+/// The results of a turn, for whoever takes them later.
+pub(crate) struct Driven {
+    turn: u32,
+    results: Vec<ToolResult>,
+}
+
+impl Driven {
+    /// The results, which are given now: a call that comes again after this was answered.
+    pub(crate) fn deliver(self, session: &Session) -> Vec<ToolResult> {
+        session.delivered(self.turn);
+        self.results
+    }
+}
+
+/// Runs a turn to its end.
+pub(crate) async fn drive_undelivered(
+    session: &Session,
+    feed: Feed,
+    events: &Events,
+    interrupt: &Interrupt,
+) -> Driven {
     let pool = session.pool();
     let cx = CallCx { session, pool: &pool, events, interrupt, turn: session.begin_turn().await };
     let within = Within { until_error: false, room: session.engine().settings().budget.per_turn };
+    let undelivered = Undelivered(session);
     let results = run_all(cx, feed, within).await;
     events.ended(&results);
     session.end_turn(cx.turn, results.len()).await;
-    results
+    std::mem::forget(undelivered);
+    Driven { turn: cx.turn, results }
+}
+
+/// A turn whose results nobody has got. If it is dropped, the model was not shown what its calls have read.
+struct Undelivered<'a>(&'a Session);
+
+impl Drop for Undelivered<'_> {
+    fn drop(&mut self) {
+        self.0.forget_shown();
+    }
 }
 
 /// Runs calls that a call of a turn makes: in that turn, and stopped with it.
@@ -142,13 +177,36 @@ async fn run_all(cx: CallCx<'_>, feed: Feed, within: Within) -> Vec<ToolResult> 
 /// Boxed one by one: the state of a call is large, and a set of them moves it several times.
 fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> Running<'t> {
     match work {
-        Work::Run(prepared) => Box::pin(async move { (slot, pipeline::run(cx, prepared).await) }),
+        Work::Run(prepared) => {
+            let named = (prepared.call.clone(), prepared.name.clone());
+            let run = contained(cx, named, prepared.ticket.clone(), pipeline::run(cx, prepared));
+            Box::pin(async move { (slot, run.await) })
+        }
         Work::Refuse(result, ticket) => {
-            Box::pin(async move { (slot, Walked::Ended(pipeline::refuse(cx, result, ticket).await)) })
+            let named = (result.call.clone(), result.tool.clone());
+            let refuse = async move { Walked::Ended(pipeline::refuse(cx, result, ticket).await) };
+            let refuse = contained(cx, named, None, refuse);
+            Box::pin(async move { (slot, refuse.await) })
         }
         Work::Recall(call, ticket) => {
-            Box::pin(async move { (slot, Walked::Ended(pipeline::recall(cx, call, &ticket).await)) })
+            let named = (call.id.clone(), call.name.clone());
+            let recall = async move { Walked::Ended(pipeline::recall(cx, call, &ticket).await) };
+            let recall = contained(cx, named, None, recall);
+            Box::pin(async move { (slot, recall.await) })
         }
+    }
+}
+
+/// A panic of what the program brought (whoever is asked, a hook, a journal, a store) is the end of one call, and no other.
+async fn contained<'t>(
+    cx: CallCx<'t>,
+    (call, name): (CallId, String),
+    ticket: Option<Arc<Ticket>>,
+    work: impl Future<Output = Walked<'t>>,
+) -> Walked<'t> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(walked) => walked,
+        Err(panic) => Walked::Ended(pipeline::broken(&cx, (call, name), ticket.as_deref(), panic)),
     }
 }
 

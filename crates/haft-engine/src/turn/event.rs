@@ -4,6 +4,7 @@
 //! the [`Journal`](crate::session::Journal).
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -161,7 +162,10 @@ impl Events {
     pub(crate) fn send(&self, event: impl FnOnce() -> Event) {
         let Some(listeners) = &self.0 else { return };
         let event = event();
-        listeners.observers.iter().for_each(|observer| observer.event(&event));
+        listeners
+            .observers
+            .iter()
+            .for_each(|observer| contained(|| observer.event(&event)).unwrap_or_default());
         if let Some(watcher) = &listeners.watcher {
             // A watcher that has gone away misses nothing.
             let _ = watcher.events.send(event);
@@ -181,13 +185,20 @@ impl Events {
     /// The turn is over, and these are its results as the model gets them.
     pub(crate) fn ended(&self, results: &[ToolResult]) {
         if let Some(listeners) = &self.0 {
-            listeners.observers.iter().for_each(|observer| observer.ended(results));
+            listeners
+                .observers
+                .iter()
+                .for_each(|observer| contained(|| observer.ended(results)).unwrap_or_default());
         }
     }
 
     /// By which name a call is known in traces, if somebody traces it.
     pub(crate) fn traceparent(&self, call: &CallId) -> Option<String> {
-        self.0.as_ref()?.observers.iter().find_map(|observer| observer.traceparent(call))
+        self.0
+            .as_ref()?
+            .observers
+            .iter()
+            .find_map(|observer| contained(|| observer.traceparent(call)).flatten())
     }
 }
 
@@ -197,7 +208,12 @@ fn observers(session: &Session) -> Vec<Box<dyn TurnObserver>> {
         return Vec::new();
     }
     let facts = session.facts();
-    observers.iter().filter_map(|observer| observer.turn(&facts)).collect()
+    observers.iter().filter_map(|observer| contained(|| observer.turn(&facts)).flatten()).collect()
+}
+
+/// An observer that breaks has heard nothing, and no call suffers from it.
+fn contained<T>(observe: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(observe)).ok()
 }
 
 impl EventStream {

@@ -63,9 +63,9 @@ impl<'a> KernelCx<'a> {
         self.turn.session
     }
 
-    /// Who is asked.
+    /// Whom the session asks.
     pub fn asker(&self) -> &'a dyn Asker {
-        self.turn.session.engine().asker()
+        self.turn.session.asker()
     }
 
     /// Has the person decide something, perhaps after reading something, until they have or nobody waits for it any more.
@@ -74,7 +74,8 @@ impl<'a> KernelCx<'a> {
         if !self.asker().is_there() {
             return Ok(Choosing::NobodyThere);
         }
-        let choices = Choices { call: Some(self.cx.call_id()), text, questions };
+        let session = self.session().facts();
+        let choices = Choices { session: Some(&session), call: Some(self.cx.call_id()), text, questions };
         let asked = Instant::now();
         let chosen = self.cx.token().run_until_cancelled(self.asker().choose(choices)).await;
         self.waited_us.fetch_add(micros(asked.elapsed()), Ordering::Relaxed);

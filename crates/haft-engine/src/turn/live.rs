@@ -7,7 +7,7 @@ use tokio::{
 
 use super::{
     Call, Event, Interrupt,
-    drive::{Feed, drive},
+    drive::{Driven, Feed, drive_undelivered},
     event::{EventStream, Events},
 };
 use crate::{result::ToolResult, session::Session};
@@ -20,7 +20,8 @@ pub struct LiveTurn {
     calls: Option<UnboundedSender<Call>>,
     events: EventStream,
     interrupt: Interrupt,
-    driver: JoinHandle<Vec<ToolResult>>,
+    session: Session,
+    driver: JoinHandle<Driven>,
 }
 
 impl LiveTurn {
@@ -28,8 +29,12 @@ impl LiveTurn {
         let (calls, feed) = unbounded_channel();
         let (events, stream) = Events::channel(&session);
         let watched = interrupt.clone();
-        let driver = tokio::spawn(async move { drive(&session, Feed::Live(feed), &events, &watched).await });
-        LiveTurn { calls: Some(calls), events: stream, interrupt, driver }
+        let driven = session.clone();
+        let driver =
+            tokio::spawn(
+                async move { drive_undelivered(&driven, Feed::Live(feed), &events, &watched).await },
+            );
+        LiveTurn { calls: Some(calls), events: stream, interrupt, session, driver }
     }
 
     /// The model's next call. Gives it back if the turn takes no more: it was closed or interrupted.
@@ -59,7 +64,7 @@ impl LiveTurn {
     pub async fn results(mut self) -> Vec<ToolResult> {
         self.close();
         match (&mut self.driver).await {
-            Ok(results) => results,
+            Ok(driven) => driven.deliver(&self.session),
             Err(err) if err.is_panic() => std::panic::resume_unwind(err.into_panic()),
             Err(_) => Vec::new(),
         }

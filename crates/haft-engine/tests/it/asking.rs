@@ -14,7 +14,7 @@ use haft_engine::{
 };
 use haft_redact::Redactor;
 use haft_testkit::{Probe, Workspace, sleeping};
-use haft_tool::{BoxFuture, Cx, Effects, Fault, FaultKind, Refusal, Reply, Spec, Tool, View};
+use haft_tool::{BoxFuture, Cx, Effects, Fault, FaultKind, Refusal, Reply, SessionFacts, Spec, Tool, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -54,7 +54,11 @@ impl Asker for Person {
 struct Shelf(Arc<Mutex<Vec<String>>>, bool);
 
 impl RuleKeeper for Shelf {
-    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+    fn keep<'a>(
+        &'a self,
+        _: &'a SessionFacts,
+        rules: &'a [String],
+    ) -> BoxFuture<'a, io::Result<Vec<Written>>> {
         self.0.lock().unwrap().extend(rules.iter().cloned());
         let kept = Written::all(rules, Origin::File { path: "/shelf".into(), line: 7 });
         Box::pin(async { if self.1 { Err(io::Error::other("the shelf is full")) } else { Ok(kept) } })

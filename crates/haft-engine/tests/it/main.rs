@@ -19,3 +19,4 @@ mod views; //    what a person sees of calls
 mod results; //  budgets and spilled results
 mod search; //   finding tools among many
 mod random; //   turns made by chance
+mod tenants; //   several users of one engine

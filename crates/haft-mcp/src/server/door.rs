@@ -139,11 +139,8 @@ impl Shared {
     }
 
     /// The first session has the id that was asked for, if one was; nobody shares it.
-    fn session_id(&self) -> haft_tool::SessionId {
-        if lock(&self.present).is_empty() {
-            return self.options.session.id.clone();
-        }
-        Uuid::now_v7().to_string().into()
+    fn session_id(&self) -> Option<haft_tool::SessionId> {
+        self.options.session.id.clone().filter(|_| lock(&self.present).is_empty())
     }
 
     /// The client that this visitor is, in all its requests.

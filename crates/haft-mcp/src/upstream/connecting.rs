@@ -243,7 +243,7 @@ impl Errand {
                 era: None,
                 behind: upstream.own_desk(),
                 // The connection outlives the call, and must not hold on to it.
-                desk: Arc::new(CallDesk { desk: upstream.own_desk(), cx: cx.clone() }),
+                desk: Arc::new(CallDesk::of(&upstream.desk, cx)),
                 again,
                 keeps_tasks: false,
                 keeps_visits: false,

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock, Weak},
 };
 
-use haft_engine::policy::{Asker, Given, Inquiry};
+use haft_engine::policy::{Asker, Given, Inquiry, OnBehalf, asker_of_call};
 use haft_tool::{BoxFuture, Cx, Progress};
 use serde_json::{Map, Value, json};
 
@@ -55,15 +55,19 @@ impl OwnDesk {
         json!({ "roots": self.roots.iter().map(root).collect::<Vec<_>>() })
     }
 
-    async fn elicit(&self, params: &Map<String, Value>) -> Result<Value, Refused> {
-        let (Some(person), mode) = (&self.person, params.get("mode").and_then(Value::as_str)) else {
+    async fn elicit(
+        &self,
+        params: &Map<String, Value>,
+        person: Option<&Arc<dyn Asker>>,
+    ) -> Result<Value, Refused> {
+        let (Some(person), mode) = (person, params.get("mode").and_then(Value::as_str)) else {
             return Ok(json!({ "action": "decline" }));
         };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let (given, is_form) = match (mode, params.get("requestedSchema")) {
             (Some("url"), _) => (self.visits.invite(&self.server, params, person).await?, false),
             (None | Some("form"), Some(schema)) => {
-                (person.inquire(Inquiry { who: &self.server, message, schema }).await, true)
+                (person.inquire(Inquiry { session: None, who: &self.server, message, schema }).await, true)
             }
             _ => (Given::Declined, true),
         };
@@ -89,31 +93,42 @@ impl Desk for OwnDesk {
     }
 
     fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
-        Box::pin(async move {
-            match wish.method.as_str() {
-                "roots/list" => Ok(self.roots()),
-                "elicitation/create" => self.elicit(&wish.params).await,
-                "sampling/createMessage" => match self.model() {
-                    Some(model) => {
-                        sampling::answer(&self.server, &wish.params, self.person.as_ref(), &**model).await
-                    }
-                    None => Err(Refused::new(-1, "there is no model here that this server may ask")),
-                },
-                other => Err(Refused::new(-32601, format!("{other} is not supported here"))),
-            }
-        })
+        Box::pin(self.answer_with(wish, self.person.as_ref()))
     }
 
     fn is_back(&self) -> BoxFuture<'_, bool> {
-        match &self.person {
+        self.is_back_with(self.person.as_ref())
+    }
+
+    fn hear(&self, news: News) {
+        self.hear_with(&news, self.person.as_ref());
+    }
+}
+
+/// The same, with the person whose call it is about.
+impl OwnDesk {
+    async fn answer_with(&self, wish: Wish, person: Option<&Arc<dyn Asker>>) -> Result<Value, Refused> {
+        match wish.method.as_str() {
+            "roots/list" => Ok(self.roots()),
+            "elicitation/create" => self.elicit(&wish.params, person).await,
+            "sampling/createMessage" => match self.model() {
+                Some(model) => sampling::answer(&self.server, &wish.params, person, &**model).await,
+                None => Err(Refused::new(-1, "there is no model here that this server may ask")),
+            },
+            other => Err(Refused::new(-32601, format!("{other} is not supported here"))),
+        }
+    }
+
+    fn is_back_with<'a>(&'a self, person: Option<&'a Arc<dyn Asker>>) -> BoxFuture<'a, bool> {
+        match person {
             Some(person) => Box::pin(inviting::is_back(&self.server, person)),
             None => Box::pin(std::future::pending()),
         }
     }
 
-    fn hear(&self, news: News) {
+    fn hear_with(&self, news: &News, person: Option<&Arc<dyn Asker>>) {
         let over = (news.method == VISITED).then(|| self.visits.over(&news.params)).flatten();
-        if let (Some(host), Some(person)) = (over, &self.person) {
+        if let (Some(host), Some(person)) = (over, person) {
             person.tell(&format!("The server {} says that all is done at {host}.", self.server));
         }
     }
@@ -199,10 +214,21 @@ impl Desk for Ears {
     }
 }
 
-/// The desk of a call that came from no client of ours: its progress is the call's.
+/// The desk of a call that came from no client of ours: its progress is the call's, and who is asked is told whose call it is.
 pub(super) struct CallDesk {
-    pub(super) desk: Arc<dyn Desk>,
-    pub(super) cx: Cx,
+    desk: Arc<OwnDesk>,
+    person: Option<Arc<dyn Asker>>,
+    cx: Cx,
+}
+
+impl CallDesk {
+    /// Asks whom the session of the call asks, if it has somebody of its own. To be made where the call runs.
+    pub(super) fn of(desk: &Arc<OwnDesk>, cx: &Cx) -> CallDesk {
+        let person = asker_of_call().or_else(|| desk.person.clone());
+        let session = cx.session();
+        let person = person.map(|person| Arc::new(OnBehalf::of((*session).clone(), person)) as _);
+        CallDesk { desk: desk.clone(), person, cx: cx.clone() }
+    }
 }
 
 impl Desk for CallDesk {
@@ -211,18 +237,18 @@ impl Desk for CallDesk {
     }
 
     fn answer(&self, wish: Wish) -> BoxFuture<'_, Result<Value, Refused>> {
-        self.desk.answer(wish)
+        Box::pin(self.desk.answer_with(wish, self.person.as_ref()))
     }
 
     fn is_back(&self) -> BoxFuture<'_, bool> {
-        self.desk.is_back()
+        self.desk.is_back_with(self.person.as_ref())
     }
 
     fn hear(&self, news: News) {
         if news.method == "notifications/progress" {
             self.cx.progress(progress(&news.params));
         }
-        self.desk.hear(news);
+        self.desk.hear_with(&news, self.person.as_ref());
     }
 }
 

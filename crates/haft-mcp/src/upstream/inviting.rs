@@ -62,7 +62,9 @@ impl Visits {
         let address = address
             .map_err(|why| Refused::new(BAD_PARAMS, format!("`url` is not shown to anybody: {why}")))?;
         let Address { url, host } = &address;
-        let given = person.invite(Invitation { who: server, message: text("message"), url, host }).await;
+        let given = person
+            .invite(Invitation { session: None, who: server, message: text("message"), url, host })
+            .await;
         if matches!(given, Given::Answers(_)) {
             if !person.open(url) {
                 person.tell(&format!("Open this page yourself: {url}"));
@@ -94,7 +96,7 @@ pub(super) async fn is_back(server: &str, person: &dyn Asker) -> bool {
     let answer = json!({ "type": "string", "enum": [DONE, "no"], "description": "Have you done it?" });
     let schema = json!({ "type": "object", "properties": { "answer": answer }, "required": ["answer"] });
     let message = "It goes on when you have done what the page wanted: say `done` then.";
-    match person.inquire(Inquiry { who: server, message, schema: &schema }).await {
+    match person.inquire(Inquiry { session: None, who: server, message, schema: &schema }).await {
         Given::Answers(answers) => answers.get("answer").is_some_and(|answer| answer == DONE),
         Given::Declined | Given::Dismissed => false,
         // Then the server says it, or time does.

@@ -136,7 +136,9 @@ async fn permitted(server: &str, wanted: &Wanted, person: Option<&Arc<dyn Asker>
         "required": ["answer"],
     });
     let given = match person {
-        Some(person) => person.inquire(Inquiry { who: server, message: &message, schema: &schema }).await,
+        Some(person) => {
+            person.inquire(Inquiry { session: None, who: server, message: &message, schema: &schema }).await
+        }
         None => Given::NobodyThere,
     };
     match given {

@@ -42,7 +42,7 @@ fn whoami() -> SharedTool {
 
 fn session(engine: EngineBuilder, workspace: &Workspace) -> Session {
     let engine: Engine = engine.build().unwrap();
-    let options = SessionOptions { id: "s1".into(), ..SessionOptions::at(workspace.root()) };
+    let options = SessionOptions { id: Some("s1".into()), ..SessionOptions::at(workspace.root()) };
     engine.session(options).unwrap()
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use haft_engine::{
-    Call, Session, SessionOptions,
+    Call, Engine, Session, SessionOptions,
     policy::{Answer, Asker, Mode, Origin, Question, RuleKeeper, Rules, Written},
     result::ToolResult,
     session::{CallKey, CallState, Evidence, Found},
@@ -20,7 +20,7 @@ use haft_store::{
     results::{ResultLimits, Results},
 };
 use haft_testkit::{Probe, Workspace};
-use haft_tool::{BoxFuture, Change, Cx, Effects, FaultKind, Reply, SharedTool, tool};
+use haft_tool::{BoxFuture, Caller, Change, Cx, Effects, FaultKind, Reply, SessionFacts, SharedTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn process(workspace: &Workspace, book: &Arc<dyn Book>, probe: &Probe) -> Sessio
 fn process_with(workspace: &Workspace, journal: Journal, probe: &Probe) -> Session {
     let engine = haft_testkit::engine(workspace).tool(once(probe)).tool(often(probe)).journal(journal);
     let options =
-        SessionOptions { mode: Mode::Bypass, id: "s".into(), ..SessionOptions::at(workspace.root()) };
+        SessionOptions { mode: Mode::Bypass, id: Some("s".into()), ..SessionOptions::at(workspace.root()) };
     engine.build().unwrap().session(options).unwrap()
 }
 
@@ -100,9 +100,11 @@ async fn a_call_that_finished_is_answered_and_not_made_again_here_and_in_the_nex
         let first = session.turn(vec![call("1", "Once", "a"), call("2", "Often", "b")]).await;
         assert!(!is_recalled(&first[0]) && !is_recalled(&first[1]));
         one.flush().await.unwrap();
-        for session in [session, process(&workspace, &other, &probe)] {
+        for (session, is_next) in [(session, false), (process(&workspace, &other, &probe), true)] {
             let again = session.turn(vec![call("1", "Once", "a"), call("2", "Often", "b")]).await;
-            assert!(again.iter().all(is_recalled));
+            assert!(is_recalled(&again[0]));
+            assert_eq!(is_recalled(&again[1]), is_next, "a session that lives looks at what is there now");
+            assert!(again[0].messages.iter().any(|words| words.contains("made before")), "{again:?}");
             assert_eq!((again[0].text(), again[1].text()), ("did a".to_owned(), "looked".to_owned()));
             assert_eq!(
                 session.state("last"),
@@ -112,7 +114,49 @@ async fn a_call_that_finished_is_answered_and_not_made_again_here_and_in_the_nex
         }
         let mut done = probe.notes();
         done.sort();
-        assert_eq!(done, ["a", "b"]);
+        assert_eq!(done, ["a", "b", "b"]);
+    }
+}
+
+/// Sessions of one id, over one book: of two workspaces and of several callers, in one process and in two.
+#[tokio::test]
+async fn an_answer_never_crosses_workspace_or_caller() {
+    for [one, other] in books() {
+        let (workspaces, probe) = ([Workspace::new(""), Workspace::new("")], Probe::default());
+        let caller = |user: Option<&str>, role: &str| Caller {
+            user: user.map(str::to_owned),
+            roles: vec![role.to_owned()],
+            channel: None,
+        };
+        let callers =
+            [caller(Some("ann"), "a"), caller(Some("bob"), "a"), caller(None, "a"), caller(None, "b")];
+        let all =
+            || workspaces.iter().flat_map(|workspace| callers.iter().map(move |caller| (workspace, caller)));
+        for (book, comes_again) in [(&one, false), (&other, true)] {
+            let journal = || Journal::new(book.clone(), |_| {});
+            let engine = Engine::builder().tool(once(&probe)).tool(often(&probe)).journal(journal()).build();
+            let engine = engine.unwrap();
+            for (workspace, caller) in all() {
+                let session = || {
+                    let (id, caller) = (Some("s".into()), caller.clone());
+                    let options = SessionOptions {
+                        id,
+                        caller,
+                        mode: Mode::Bypass,
+                        ..SessionOptions::at(workspace.root())
+                    };
+                    engine.session(options).unwrap()
+                };
+                let calls = || vec![call("1", "Once", "a"), call("2", "Often", "b")];
+                let first = session().turn(calls()).await;
+                assert!(first.iter().all(|result| is_recalled(result) == comes_again), "{caller:?}");
+                let again = session().turn(calls()).await;
+                assert!(is_recalled(&again[0]), "their own is answered: {caller:?}");
+            }
+            book.flush().await.unwrap();
+        }
+        let done = probe.notes().iter().filter(|note| *note == "a").count();
+        assert_eq!(done, 8, "each of eight made it once");
     }
 }
 
@@ -269,7 +313,11 @@ impl Asker for Yes {
 }
 
 impl RuleKeeper for Yes {
-    fn keep<'a>(&'a self, rules: &'a [String]) -> BoxFuture<'a, io::Result<Vec<Written>>> {
+    fn keep<'a>(
+        &'a self,
+        _: &'a SessionFacts,
+        rules: &'a [String],
+    ) -> BoxFuture<'a, io::Result<Vec<Written>>> {
         let written = Written::all(rules, Origin::Session);
         Box::pin(async { Ok(written) })
     }
@@ -368,7 +416,7 @@ async fn what_the_budget_of_a_turn_cuts_is_recorded_with_its_handle() {
         .journal(Journal::new(book.clone(), |_| {}))
         .build()
         .unwrap();
-    let options = SessionOptions { id: "s".into(), ..SessionOptions::at(workspace.root()) };
+    let options = SessionOptions { id: Some("s".into()), ..SessionOptions::at(workspace.root()) };
     let session = engine.session(options).unwrap();
     let sized = |id: &str, bytes: usize| Call::new(id, "Sized", json!({ "bytes": bytes }));
     let told = session.turn(vec![sized("small", 100), sized("large", 30_000)]).await;

@@ -12,5 +12,6 @@ mod server; //   a server's tables of other versions, a process that lives for d
 #[cfg(feature = "objects")]
 mod objects; //  blobs and results in a bucket
 mod again; //    calls that come again, through the engine
+mod drops; //    runs that are dropped, through the engine
 mod faults; //   full disks, damaged files, clocks that jump
 mod undo; //     what calls changed is taken back

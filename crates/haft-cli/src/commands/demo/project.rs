@@ -82,7 +82,7 @@ impl Project {
         let allowed = ["mcp__tracker__issue_search", "Bash(./check.sh)"];
         let rules = Rules::allowing(allowed, Origin::Session);
         let options = SessionOptions {
-            id: "demo".into(),
+            id: Some("demo".into()),
             mode: Mode::AcceptEdits,
             rules,
             ..SessionOptions::at(&self.root)

@@ -8,16 +8,17 @@ use std::{
 
 use haft_tool::{Caller, PathBase, SessionId};
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
-use super::{Begun, Inner, Session, State};
+use super::{Begun, Inner, Session, State, results::ResultPlaces};
 use crate::{
     engine::{Engine, Sandbox},
-    policy::{Circumstances, Grants, Mode, Origin, RuleError, Rules, Written, path_rule},
-    pool::{ToolsetError, search::Usage},
+    policy::{Asker, Circumstances, Grants, Mode, Origin, RuleError, RuleKeeper, Rules, Written, path_rule},
+    pool::{Source, ToolsetError, search::Usage},
     session::{
         deeds::Deeds,
         failures::Failures,
-        known::Known,
+        known::Identity,
         locate::locate,
         memory::{Memory, Seen},
         rules::{Basis, SessionRules},
@@ -28,10 +29,31 @@ use crate::{
 };
 
 /// How a session begins.
-#[derive(Debug, Clone)]
+///
+/// One engine serves many users, each with a session that asks its own person:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft_engine::{Engine, SessionOptions, policy::Nobody};
+/// use haft_tool::Caller;
+///
+/// let engine = Engine::builder().build()?;
+/// let begin = |user: &str| {
+///     engine.session(SessionOptions {
+///         caller: Caller { user: Some(user.to_owned()), ..Caller::default() },
+///         asker: Some(Arc::new(Nobody)),
+///         ..SessionOptions::at("/")
+///     })
+/// };
+/// let (ann, bob) = (begin("ann")?, begin("bob")?);
+/// assert_ne!(ann.id(), bob.id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
 pub struct SessionOptions {
-    /// The session's id.
-    pub id: SessionId,
+    /// The session's id. Without one, each session that begins from these options gets an id that no other has.
+    pub id: Option<SessionId>,
     /// The root of what it may touch unasked.
     pub workspace: PathBuf,
     /// Where relative paths begin; the workspace if it is not given.
@@ -58,13 +80,19 @@ pub struct SessionOptions {
     pub is_new: bool,
     /// Which tools were called in this workspace before: they rise a little when tools are searched for.
     pub usage: Option<Arc<dyn Usage>>,
+    /// Whom this session asks; the engine's asker if it is not given.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// Who keeps the rules of a person who says *always* in this session; the engine's keeper if it is not given.
+    pub rule_keeper: Option<Arc<dyn RuleKeeper>>,
+    /// Sources of tools that only this session has, besides the engine's. Of two tools of one name, the engine's wins.
+    pub sources: Vec<Arc<dyn Source>>,
 }
 
 impl SessionOptions {
-    /// A session in a workspace, with everything else as usual.
+    /// A session in a workspace, with an id of its own and everything else as usual.
     pub fn at(workspace: impl Into<PathBuf>) -> SessionOptions {
         SessionOptions {
-            id: "session".into(),
+            id: None,
             workspace: workspace.into(),
             cwd: None,
             home: None,
@@ -78,7 +106,21 @@ impl SessionOptions {
             memory: Memory::default(),
             is_new: false,
             usage: None,
+            asker: None,
+            rule_keeper: None,
+            sources: Vec::new(),
         }
+    }
+}
+
+impl fmt::Debug for SessionOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionOptions")
+            .field("id", &self.id)
+            .field("workspace", &self.workspace)
+            .field("mode", &self.mode)
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
     }
 }
 
@@ -118,6 +160,11 @@ impl Session {
         };
         let workspace = place(options.workspace)?;
         engine.clean_up();
+        // Nobody has used an id that is made here.
+        let is_new = options.is_new || options.id.is_none();
+        let id = options.id.unwrap_or_else(|| Uuid::now_v7().to_string().into());
+        let results = engine.results();
+        let identity = Identity::new(&id, &workspace, &options.caller);
         let away = goes_on_in(&mut options.memory, &workspace);
         let cwd = options.memory.cwd.clone().or(options.cwd).unwrap_or_else(|| workspace.clone());
         let now = Circumstances {
@@ -130,8 +177,9 @@ impl Session {
         let mut rules = given.clone().holding(&now);
         // The preview of a spilled result names a file in here: reading on must not need a question. A directory that
         // cannot be will keep nothing, and each result will say so.
-        if let Some(Ok(results)) = engine.results().directory(&options.id).map(|path| locate(&path)) {
-            rules.allow.push(Written::new(path_rule("Read", &results), Origin::Haft));
+        let result_places = ResultPlaces::of(&*results, &id, &workspace);
+        if let Some(own) = result_places.own() {
+            rules.allow.push(Written::new(path_rule("Read", &own), Origin::Haft));
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
@@ -145,10 +193,11 @@ impl Session {
             Some(names) => Some(engine.toolsets().filter(names.split(',')).map_err(SessionError::Toolset)?),
             None => None,
         };
-        let pools = match &options.usage {
+        let mut pools = match &options.usage {
             Some(usage) => engine.pools().usage(Arc::clone(usage)),
             None => engine.pools(),
         };
+        options.sources.iter().for_each(|source| pools.add(Arc::clone(source)));
         let grants = Grants::recall(&workspace, options.memory.granted);
         let state = State {
             mode: options.mode,
@@ -164,8 +213,15 @@ impl Session {
             interrupt: Interrupt::default(),
         };
         Ok(Session(Arc::new(Inner {
+            has_own_asker: options.asker.is_some(),
+            asker: options.asker.unwrap_or_else(|| engine.asker().clone()),
+            keeper: options.rule_keeper.or_else(|| engine.keeper().cloned()),
+            sources: options.sources,
+            results,
+            result_places,
+            identity,
             engine,
-            id: options.id,
+            id,
             home: options.home,
             caller: options.caller,
             rules: Arc::new(rules),
@@ -177,7 +233,7 @@ impl Session {
             },
             grants: Arc::new(grants),
             judgements: Arc::default(),
-            known: if options.is_new { OnceCell::from(Known::default()) } else { OnceCell::new() },
+            known: if is_new { OnceCell::from(Arc::default()) } else { OnceCell::new() },
             counts_anew: AtomicBool::new(false),
             toolset,
             failures: Failures::default(),

@@ -12,7 +12,7 @@ use std::sync::{
 use haft_tool::{CallId, PathBase, SessionId};
 use tokio::sync::OnceCell;
 
-use super::{Begun, Inner, Session, SessionError, State};
+use super::{Begun, Inner, Session, SessionError, State, results::ResultPlaces};
 use crate::{
     policy::{Mode, Origin, Rules, Written, path_rule},
     pool::Filter,
@@ -20,8 +20,6 @@ use crate::{
         deeds::Deeds,
         failures::Failures,
         journal::{Note, Noted},
-        known::Known,
-        locate::locate,
         memory::Seen,
         rules::{SessionRules, Who},
     },
@@ -98,10 +96,11 @@ impl Session {
             values: serde_json::Map::new(),
             interrupt: Interrupt::default(),
         };
-        let pools = match &self.0.usage {
+        let mut pools = match &self.0.usage {
             Some(usage) => engine.pools().usage(Arc::clone(usage)),
             None => engine.pools(),
         };
+        self.0.sources.iter().for_each(|source| pools.add(Arc::clone(source)));
         let lineage = Lineage {
             parent: Arc::downgrade(&self.0),
             parent_id: self.0.id.clone(),
@@ -113,6 +112,13 @@ impl Session {
             (ours, its) => its.or_else(|| ours.clone()),
         };
         let child = Session(Arc::new(Inner {
+            asker: self.0.asker.clone(),
+            has_own_asker: self.0.has_own_asker,
+            keeper: self.0.keeper.clone(),
+            sources: self.0.sources.clone(),
+            results: self.0.results.clone(),
+            result_places: ResultPlaces::of(&*self.0.results, &id, &self.workspace()),
+            identity: self.0.identity.of_child(&id),
             engine,
             id,
             home: self.0.home.clone(),
@@ -121,7 +127,7 @@ impl Session {
             begun,
             grants: self.0.grants.clone(),
             judgements: self.0.judgements.clone(),
-            known: OnceCell::from(Known::default()),
+            known: OnceCell::from(Arc::default()),
             counts_anew: AtomicBool::new(self.0.counts_anew.load(Ordering::Relaxed)),
             toolset,
             failures: Failures::default(),
@@ -174,7 +180,7 @@ impl Session {
 
     /// A sub-agent reads on in its large results, and so may whoever reads its answer.
     fn let_read_results_of(&self, child: &SessionId) {
-        if let Some(Ok(results)) = self.engine().results().directory(child).map(|path| locate(&path)) {
+        if let Some(results) = self.0.result_places.add(&*self.0.results, child) {
             let rule = Written::new(path_rule("Read", &results), Origin::Haft);
             // Of our own making, so it compiles; without it, reading on is asked about.
             let _ = self.add_rules(Rules { allow: vec![rule], ..Rules::default() });

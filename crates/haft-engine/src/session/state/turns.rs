@@ -2,10 +2,12 @@
 
 use std::{
     io,
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
 };
 
+use futures::FutureExt;
 use haft_tool::{Block, CallId, Fault};
 
 use super::Session;
@@ -71,7 +73,7 @@ impl Session {
 
     /// Keeps what the model has read of a call where Read and Grep find it, so that the conversation need not hold it.
     pub async fn put_away(&self, call: &CallId, blocks: Vec<Block>) -> io::Result<PathBuf> {
-        self.engine().results().keep(self.id(), call, Arc::new(blocks)).await
+        self.results().keep(self.id(), call, Arc::new(blocks)).await
     }
 
     /// Stops the turn that runs; the second time, also calls that are waited for.
@@ -92,18 +94,39 @@ impl Session {
 
 /// What the journal is told of turns, and what it knows of earlier ones.
 impl Session {
-    /// The calls that came before. The journal is asked once; what it cannot say now it says when a call is about to start.
-    pub(crate) async fn known(&self) -> &Known {
+    /// The calls that came before: those that this process knows of, or those that the journal does. It is asked once; what it
+    /// cannot say now it says when a call is about to start.
+    pub(crate) async fn known(&self) -> &Arc<Known> {
         let past = async {
-            let Some(journal) = self.engine().journal() else { return Known::default() };
-            Known::recall(journal.past(self.id()).await.unwrap_or_default())
+            let (sessions, identity) = (self.engine().known_calls(), self.identity());
+            if let Some(known) = sessions.find(identity) {
+                return known;
+            }
+            let past = match self.engine().journal() {
+                Some(journal) => journal.past(self.id()).await.unwrap_or_default(),
+                None => Vec::new(),
+            };
+            sessions.add(identity, Arc::new(Known::recall(identity, past)))
         };
         self.0.known.get_or_init(|| past).await
     }
 
     /// The same, once they were asked for.
-    pub(crate) fn known_by_now(&self) -> Option<&Known> {
+    pub(crate) fn known_by_now(&self) -> Option<&Arc<Known>> {
         self.0.known.get()
+    }
+
+    /// Says that calls may have been made before by somebody of whom this session knows nothing: they stand without results
+    /// in a conversation that goes on. One of them that may change something is not made then, unless it is known that it
+    /// never began.
+    pub async fn suspect(&self, calls: &[Call]) {
+        let known = self.known().await;
+        calls.iter().for_each(|call| known.suspect(self.identity(), call));
+    }
+
+    /// Says that the model was not shown what its latest calls have read: their results never came to the conversation.
+    pub fn forget_shown(&self) {
+        self.seen().forget_shown();
     }
 
     /// Says that ids of calls are only places in their turn: some APIs give none. A call that comes with an id and an input of
@@ -116,24 +139,33 @@ impl Session {
         self.0.counts_anew.load(Ordering::Relaxed)
     }
 
-    /// Counts a turn that begins, and notes it in the journal. 0 where there is none.
+    /// Counts a turn that begins, and notes it in the journal, if there is one.
     pub(crate) async fn begin_turn(&self) -> u32 {
-        let Some(journal) = self.engine().journal() else { return 0 };
         let turn = self.known().await.next_turn();
+        let Some(journal) = self.engine().journal() else { return turn };
         let workspace = self.workspace();
         let note = Note::Turn { workspace: &workspace, mode: self.mode(), caller: &self.0.caller };
         // Nothing depends on it: each call says for itself that it could not be recorded.
-        let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+        let noted = journal.noted(Noted { session: self.id(), call: None, turn, note });
+        let _ = AssertUnwindSafe(noted).catch_unwind().await;
         turn
+    }
+
+    /// Whoever began a turn has its results.
+    pub(crate) fn delivered(&self, turn: u32) {
+        if let Some(known) = self.known_by_now() {
+            known.delivered(turn);
+        }
     }
 
     /// Every call of a turn has its result.
     pub(crate) async fn end_turn(&self, turn: u32, calls: usize) {
-        let Some(journal) = self.engine().journal() else { return };
         let earlier = self.known().await.turn_ended(turn);
+        let Some(journal) = self.engine().journal() else { return };
         let note = Note::TurnEnded { calls };
         for turn in earlier.into_iter().chain([turn]) {
-            let _ = journal.noted(Noted { session: self.id(), call: None, turn, note }).await;
+            let noted = journal.noted(Noted { session: self.id(), call: None, turn, note });
+            let _ = AssertUnwindSafe(noted).catch_unwind().await;
         }
     }
 }

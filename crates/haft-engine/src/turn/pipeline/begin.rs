@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     policy::{self, Asker, Asking, Decision, Permit, Question, Refused, Settled, Verdict, Warrant},
-    session::{CallState, Note, Start, Word},
+    session::{Note, Start, Word},
     turn::Event,
 };
 
@@ -43,19 +43,29 @@ pub(crate) async fn begin(
     prepared: &mut Prepared<'_>,
     tool_cx: &Cx,
 ) -> Result<Permit, Halt> {
-    if let Some(ticket) = prepared.ticket.clone().filter(|ticket| ticket.before == Some(CallState::CutOff))
-        && !prepared.is_repeatable()
-    {
-        // Nobody is asked about a call that will not run.
-        return Err(Box::pin(recall::cut_off(cx, prepared, &ticket)).await);
+    let touched = prepared.effects.paths().iter();
+    touched.map(|effect| effect.place()).try_for_each(|real| cx.session.refuse_results_of_others(real))?;
+    let claimed = prepared.ticket.clone();
+    let counted = claimed.as_deref().filter(|_| prepared.has_side_effects());
+    if let Some(ticket) = counted {
+        Box::pin(recall::settle_earlier(cx, prepared, ticket, tool_cx)).await?;
     }
     marked::check(cx, prepared).await?;
     let permit = permit(cx, prepared, tool_cx).await?;
     if prepared.entry.is_external() {
         Box::pin(pinned::pin(cx, prepared.entry)).await?;
     }
+    while let Some(ticket) = &claimed
+        && !cx.claim(prepared, ticket)
+    {
+        Box::pin(recall::settle_earlier(cx, prepared, ticket, tool_cx)).await?;
+    }
     if cx.session.engine().journal().is_some() {
-        prepared.unrecorded = Box::pin(record(cx, prepared, &permit, tool_cx)).await?;
+        let recorded = Box::pin(record(cx, prepared, &permit, tool_cx)).await;
+        if let (Err(Halt::Fault(_)), Some(ticket)) = (&recorded, &claimed) {
+            cx.give_back(ticket);
+        }
+        prepared.unrecorded = recorded?;
     }
     cx.events.send(|| {
         let Told { input, effects, decision, .. } = cx.told(prepared, permit.decision());
@@ -109,7 +119,6 @@ async fn record(
             }
         }
     }
-    cx.came(ticket, CallState::Open);
     Ok(unrecorded)
 }
 
@@ -174,9 +183,9 @@ async fn ask(
     decision: Decision,
 ) -> Result<Result<Permit, Box<Refused>>, Halt> {
     if cx.hooks().is_empty() {
-        return Ok(ask_with(cx, prepared, tool_cx, &decision, cx.session.engine().asker()).await);
+        return Ok(ask_with(cx, prepared, tool_cx, &decision, cx.session.asker()).await);
     }
-    let asker = BeforeThePerson::new(cx, prepared, cx.session.engine().asker());
+    let asker = BeforeThePerson::new(cx, prepared, cx.session.asker());
     let answer = ask_with(cx, prepared, tool_cx, &decision, &asker).await;
     let InPlace { said, answer: by, input } = asker.heard(decision.is_uncovered());
     let is_no = by.as_ref().is_some_and(|said| said.verdict == Some(Verdict::Deny));
@@ -214,7 +223,7 @@ async fn ask_with(
         said: said.as_deref(),
         asker,
         preview: &|| Box::pin(preview(prepared, tool_cx)),
-        keeper: engine.keeper(),
+        keeper: cx.session.keeper(),
         add: &|rules| cx.session.add_rules(rules),
     };
     let question = Question::new(cx.facts(&session, prepared, decision), &description);

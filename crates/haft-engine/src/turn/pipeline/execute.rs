@@ -7,7 +7,7 @@ use haft_tool::{Bound, BoxFuture, Cx, Fault, FaultKind, Reply};
 
 use super::{CallCx, foresee::Prepared, panic_fault};
 use crate::{
-    policy::Permit,
+    policy::{self, Permit},
     session::Note,
     turn::{Event, KernelCx},
 };
@@ -44,7 +44,12 @@ async fn once(
     bound: Option<Box<dyn Bound>>,
     cx: &Cx,
 ) -> Result<Reply, Fault> {
-    let mut body = AssertUnwindSafe(body(call_cx, prepared, bound, cx)?).catch_unwind();
+    let body = body(call_cx, prepared, bound, cx)?;
+    let body = match call_cx.session.own_asker() {
+        Some(asker) => Box::pin(policy::asking(asker, body)),
+        None => body,
+    };
+    let mut body = AssertUnwindSafe(body).catch_unwind();
     match futures::poll!(&mut body) {
         Poll::Ready(ended) => caught(prepared, ended),
         // Only a call that waits costs a clock and a token.

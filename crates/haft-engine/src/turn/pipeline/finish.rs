@@ -7,7 +7,7 @@ use haft_tool::{Change, Fault, Reply};
 use super::{CallCx, Ended, Prepared, recall::Ticket};
 use crate::{
     result::{FileSecrets, Meta, ToolResult, from_fault, from_reply, redact},
-    session::{CallState, Deed, Ending},
+    session::{Deed, Did, Ending},
     turn::Event,
 };
 
@@ -61,7 +61,9 @@ pub(crate) async fn finish(cx: &CallCx<'_>, prepared: &Prepared<'_>, ran: bool, 
     let engine = cx.session.engine();
     let limit = prepared.entry.tool().spec().result_limit();
     engine.settings().budget.fit(&mut ended.result, limit, &cx.attic()).await;
-    let manner = Manner { ran, side_effects: prepared.has_side_effects() };
+    let fault = ended.result.fault.as_ref().map(|fault| fault.kind);
+    let did = Did::of(&prepared.effects, prepared.has_side_effects(), fault);
+    let manner = Manner { ran: ran.then_some(did) };
     let deed = || Deed::of(prepared.entry.name(), &prepared.input, &prepared.effects, &ended.result);
     if ran && let Some(deed) = deed() {
         cx.session.note_deed(deed);
@@ -85,25 +87,34 @@ fn told_changes<'a>(cx: &CallCx<'_>, changes: &'a [Change]) -> Cow<'a, [Change]>
 /// What the journal must know of a call besides its result.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
-    pub(crate) ran: bool,
-    pub(crate) side_effects: bool,
+    /// What it did, if it ran.
+    pub(crate) ran: Option<Did>,
 }
 
-pub(crate) const NEVER_RAN: Manner = Manner { ran: false, side_effects: false };
+pub(crate) const NEVER_RAN: Manner = Manner { ran: None };
 
 /// The journal's "finished". The effect has happened: a journal that fails now must not hide the result.
 pub(crate) async fn record(cx: &CallCx<'_>, ticket: Option<&Ticket>, manner: Manner, ended: &mut Ended) {
-    if let (Some(journal), Some(ticket)) = (cx.session.engine().journal(), ticket) {
-        let Manner { ran, side_effects } = manner;
-        let (result, changes) = (&*ended.result, told_changes(cx, &ended.changes));
-        let ending = Ending { key: &ticket.key, turn: cx.turn, ran, side_effects, result, changes: &changes };
-        let recorded = journal.finished(ending).await;
-        cx.came(ticket, if ran { CallState::Finished } else { CallState::Refused });
-        if let Err(err) = recorded {
+    if let Some(ticket) = ticket {
+        let has_changed = manner.ran.is_some_and(|did| did != Did::Look);
+        let recorded = match cx.session.engine().journal() {
+            Some(journal) => {
+                let (ran, side_effects) = (manner.ran.is_some(), has_changed);
+                let (result, changes) = (&*ended.result, told_changes(cx, &ended.changes));
+                let (key, turn, changes) = (&ticket.key, cx.turn, &*changes);
+                journal.finished(Ending { key, turn, ran, side_effects, result, changes }).await
+            }
+            None => Ok(()),
+        };
+        if let Err(err) = &recorded {
             let words = format!("this result was not recorded: {err}");
             // That the call itself is not there says more.
             ended.result.meta.notes.entry("journal").or_insert_with(|| words.into());
         }
+        if has_changed {
+            cx.keep(ticket, ended, recorded.is_ok());
+        }
+        cx.ended(ticket, manner);
     }
     cx.events.send(|| Event::Finished(Arc::new((*ended.result).clone())));
 }

@@ -48,7 +48,7 @@ pub(crate) struct CallCx<'t> {
     pub(crate) pool: &'t Pool,
     pub(crate) events: &'t Events,
     pub(crate) interrupt: &'t Interrupt,
-    /// Which turn of the session, counted from 1. 0 where there is no journal.
+    /// Which turn of the session, counted from 1. 0 where no call is made.
     pub(crate) turn: u32,
 }
 
@@ -159,7 +159,7 @@ impl Open<'_> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.cx.came_to_nothing(&ticket);
+            self.cx.dropped(&ticket);
         }
     }
 }
@@ -205,7 +205,7 @@ impl<'t> CallCx<'t> {
 
     /// Where results go that are too large.
     pub(crate) fn attic(&self) -> Attic<'t> {
-        Attic { store: self.session.engine().results(), session: self.session.id(), pool: self.pool }
+        Attic { store: &**self.session.results(), session: self.session.id(), pool: self.pool }
     }
 
     /// What others are told of a call. The session's facts are read once a call, and only if somebody listens.
@@ -304,15 +304,35 @@ impl Prepared<'_> {
     }
 }
 
+/// The result of a call during which something broke that is not its tool.
+pub(crate) fn broken(
+    cx: &CallCx<'_>,
+    (call, name): (CallId, String),
+    ticket: Option<&Ticket>,
+    panic: Box<dyn Any + Send>,
+) -> Ended {
+    let is_sure = ticket.is_some_and(|ticket| !cx.has_begun(ticket));
+    let what = match is_sure {
+        true => "it did not run",
+        false => "its effect is unknown. Look at what is there before you do it anew",
+    };
+    let message = format!("the program around {name} broke while it handled this call; {what}");
+    let fault = Fault::new(FaultKind::Internal, message).with_source(panic_words(panic));
+    Ended { result: Box::new(refused(call, name, &fault)), changes: Vec::new() }
+}
+
 /// A panic is the tool's fault in both senses. What it said is for the operator: it may hold anything.
 fn panic_fault(tool: &str, panic: Box<dyn Any + Send>) -> Fault {
-    let said = panic
+    let message = format!("the tool {tool} broke while it ran; use another way");
+    Fault::new(FaultKind::Internal, message).with_source(panic_words(panic))
+}
+
+fn panic_words(panic: Box<dyn Any + Send>) -> String {
+    panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned());
-    let message = format!("the tool {tool} broke while it ran; use another way");
-    Fault::new(FaultKind::Internal, message).with_source(said)
+        .unwrap_or_else(|| "a panic without words".to_owned())
 }
 
 pub(crate) fn micros(duration: Duration) -> u64 {

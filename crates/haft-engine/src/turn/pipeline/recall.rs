@@ -1,45 +1,67 @@
 //! Before step 1: has this call come before?
 //!
-//! One that has finished is answered from the journal: it is not checked, judged or asked about again, and above all not
-//! made again. One that was cut off is made again if twice is the same as once; otherwise the model is told what can be
+//! One that has finished is answered from the journal, or from the session's own books where there is none: it is not
+//! checked, judged or asked about again, and above all not made again. One that was cut off is made again if twice is the same as once; otherwise the model is told what can be
 //! seen of it, and that is its result for good.
 
-use std::{fmt::Write, io, sync::Arc, time::Duration};
+use std::{
+    fmt::Write,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use haft_tool::{Cx, Fault, FaultKind, shown};
+use haft_tool::{CallId, Cx, Fault, FaultKind, shown};
 
 use super::{CallCx, Ended, Prepared, begin::Halt, finish};
 use crate::{
-    result::refused,
-    session::{Arrival, CallKey, CallState, Digest, Evidence, Finished, Found, Note, Noted},
+    result::{ToolResult, refused},
+    session::{Arrival, CallKey, CallState, Did, Evidence, Finished, Found, Journal, Note, Noted},
     turn::{Call, Event},
 };
 
-/// A call in the books of the session. There is one for each call where there is a journal.
+/// A call in the books of the session.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     pub(crate) key: CallKey,
     /// How far the call came before, if it is not new.
-    pub(crate) before: Option<CallState>,
+    before: Option<CallState>,
     /// Whether what it changed in the session may have to be changed again.
     is_recent: bool,
+    /// Whether its result was given before.
+    was_told: bool,
+    /// Whether it is this run of it that has begun.
+    is_ours: AtomicBool,
+    /// Whether it was cut off in this process when it began again.
+    was_dropped: AtomicBool,
 }
 
 impl<'t> CallCx<'t> {
-    /// Puts a call that arrives into the books. `None` where there is no journal.
+    /// Puts a call that arrives into the books. `None` where none is made.
     pub(crate) fn ticket(&self, call: &Call) -> Option<Arc<Ticket>> {
-        let journal = self.session.engine().journal().filter(|_| self.turn > 0)?;
-        if !journal.recalls() {
-            let (session, call) = (self.session.id().clone(), call.id.clone());
-            let key = CallKey { session, call, digest: Digest([0; 16]), nth: 0 };
-            return Some(Arc::new(Ticket { key, before: None, is_recent: false }));
-        }
-        let known = self.session.known_by_now()?;
+        let known = self.session.known_by_now().filter(|_| self.turn > 0)?;
         if self.session.counts_calls_anew() {
             known.count_anew();
         }
-        let Arrival { key, before, is_recent } = known.arrives(self.session.id(), self.turn, call);
-        Some(Arc::new(Ticket { key, before, is_recent }))
+        let Arrival { key, before, is_recent, was_told } =
+            known.arrives(self.session.identity(), self.turn, call, self.recalling().is_some());
+        let was_dropped = AtomicBool::new(before == Some(CallState::CutOff));
+        Some(Arc::new(Ticket {
+            key,
+            before,
+            is_recent,
+            was_told,
+            is_ours: AtomicBool::default(),
+            was_dropped,
+        }))
+    }
+
+    /// The journal that says what came of calls, if there is one.
+    fn recalling(&self) -> Option<&'t dyn Journal> {
+        self.session.engine().journal().filter(|journal| journal.recalls())
     }
 
     /// Notes something about a call. Nothing depends on whether that works.
@@ -59,10 +81,103 @@ impl<'t> CallCx<'t> {
 
 impl CallCx<'_> {
     /// A call was dropped: whoever sends it again must not wait for it.
-    pub(super) fn came_to_nothing(&self, ticket: &Ticket) {
-        if let Some(known) = self.session.known_by_now() {
+    pub(super) fn dropped(&self, ticket: &Ticket) {
+        if let Some(known) = self.session.known_by_now().filter(|_| ticket.is_ours()) {
             known.dropped(&ticket.key);
         }
+    }
+
+    /// A call begins. One that may change something must be claimed: whether nobody else has it.
+    pub(super) fn claim(&self, prepared: &Prepared<'_>, ticket: &Ticket) -> bool {
+        let Some(known) = self.session.known_by_now() else { return true };
+        if known.state(&ticket.key) == Some(CallState::CutOff) {
+            ticket.was_dropped.store(true, Ordering::Relaxed);
+        }
+        if prepared.has_side_effects() {
+            self.session.engine().known_calls().add(self.session.identity(), known.clone());
+            if !known.claim(&ticket.key, prepared.is_repeatable()) {
+                return false;
+            }
+        } else {
+            known.came(&ticket.key, CallState::Open);
+        }
+        ticket.is_ours.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// A call that was claimed does not begin after all.
+    pub(super) fn give_back(&self, ticket: &Ticket) {
+        if ticket.is_ours.swap(false, Ordering::Relaxed) {
+            self.came(ticket, CallState::Refused);
+        }
+    }
+
+    /// Whether a run of this call has begun.
+    pub(super) fn has_begun(&self, ticket: &Ticket) -> bool {
+        ticket.is_ours()
+    }
+
+    /// A call has its result. One that never ran says nothing of another run of it.
+    pub(super) fn ended(&self, ticket: &Ticket, manner: finish::Manner) {
+        let Some(known) = self.session.known_by_now() else { return };
+        match manner.ran {
+            Some(did) => known.finished(&ticket.key, did),
+            None => self.give_back(ticket),
+        }
+    }
+
+    /// Keeps what came of a call that may have changed something, where no journal does.
+    pub(super) fn keep(&self, ticket: &Ticket, ended: &Ended, is_recorded: bool) {
+        if is_recorded && self.recalling().is_some() {
+            return;
+        }
+        if let Some(known) = self.session.known_by_now() {
+            let result = ToolResult { view: None, ..(*ended.result).clone() };
+            known.keep(&ticket.key, Finished { result, changes: ended.changes.clone() });
+        }
+    }
+}
+
+/// Settles a call that may change something and that this process has begun before: waits while it runs, and ends this one if
+/// it must not be made again. Nobody is asked about such a call.
+pub(super) async fn settle_earlier(
+    cx: &CallCx<'_>,
+    prepared: &Prepared<'_>,
+    ticket: &Ticket,
+    tool_cx: &Cx,
+) -> Result<(), Halt> {
+    let Some(known) = cx.session.known_by_now() else { return Ok(()) };
+    let deadline =
+        cx.time_limit(prepared.entry.tool().spec()).map(|limit| tokio::time::Instant::now() + limit);
+    loop {
+        let mut changed = std::pin::pin!(known.changed());
+        changed.as_mut().enable();
+        match known.state(&ticket.key) {
+            None | Some(CallState::Refused) => return Ok(()),
+            Some(CallState::CutOff) if prepared.is_repeatable() => return Ok(()),
+            Some(CallState::CutOff) => return Err(cut_off(cx, prepared, ticket).await),
+            Some(CallState::Finished) => {
+                let call = (prepared.call.clone(), prepared.name.clone());
+                let ended = finished_before(cx, call, ticket).await;
+                return Err(Halt::Answered(Box::new(ended)));
+            }
+            Some(CallState::Open) => {}
+        }
+        tokio::select! {
+            () = changed => {}
+            () = until(deadline) => return Err(busy(prepared.entry.name(), "this one").into()),
+            () = tool_cx.cancelled() => {
+                let name = prepared.entry.name();
+                return Err(Fault::cancelled(format!("{name} was interrupted while it waited for its earlier run")).into());
+            }
+        }
+    }
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -71,17 +186,31 @@ impl Ticket {
     pub(crate) fn is_answered(&self) -> bool {
         self.before == Some(CallState::Finished)
     }
+
+    /// Whether an earlier run of it in this process was dropped, so that nobody runs it here.
+    pub(super) fn was_dropped(&self) -> bool {
+        self.was_dropped.load(Ordering::Relaxed)
+    }
+
+    fn is_ours(&self) -> bool {
+        self.is_ours.load(Ordering::Relaxed)
+    }
 }
 
 /// Answers a call that has finished before.
 pub(crate) async fn recall(cx: CallCx<'_>, call: Call, ticket: &Ticket) -> Ended {
-    let found = match cx.session.engine().journal() {
-        Some(journal) => journal.result(&ticket.key).await,
-        None => Ok(None),
+    finished_before(&cx, (call.id, call.name), ticket).await
+}
+
+async fn finished_before(cx: &CallCx<'_>, (call, name): (CallId, String), ticket: &Ticket) -> Ended {
+    let own = cx.session.known_by_now().and_then(|known| known.result(&ticket.key)).map(Box::new);
+    let found = match (own, cx.recalling()) {
+        (None, Some(journal)) => journal.result(&ticket.key).await,
+        (own, _) => Ok(own),
     };
     let answered = match found {
-        Ok(Some(finished)) => answer(&cx, *finished, ticket).await,
-        found => lost(call, found.err()),
+        Ok(Some(finished)) => answer(cx, *finished, ticket).await,
+        found => lost((call, name), found.err()),
     };
     cx.events.send(|| Event::Finished(Arc::new((*answered.result).clone())));
     answered
@@ -91,6 +220,9 @@ pub(crate) async fn recall(cx: CallCx<'_>, call: Call, ticket: &Ticket) -> Ended
 pub(super) async fn answer(cx: &CallCx<'_>, finished: Finished, ticket: &Ticket) -> Ended {
     let Finished { mut result, changes } = finished;
     result.meta.notes.insert("recalled".to_owned(), true.into());
+    if ticket.was_told {
+        result.messages.push(RECALLED.to_owned());
+    }
     cx.came(ticket, CallState::Finished);
     cx.note(ticket, Note::Recalled).await;
     // What an old call changed in the session has been changed again since.
@@ -98,8 +230,11 @@ pub(super) async fn answer(cx: &CallCx<'_>, finished: Finished, ticket: &Ticket)
     Ended { result: Box::new(result), changes }
 }
 
+const RECALLED: &str = "This call was made before, with the same id and input, and was not made again: this is its result from then. \
+                        To make it again, send it with another id.";
+
 /// It ran, and nobody can say any more what came of it.
-fn lost(call: Call, err: Option<io::Error>) -> Ended {
+fn lost((call, name): (CallId, String), err: Option<io::Error>) -> Ended {
     let why = if err.is_some() { "cannot be read now" } else { "is not kept any more" };
     let message = format!(
         "this call has run before, and its result {why}; it was not run again. Look at what it changed before you do it anew"
@@ -108,7 +243,7 @@ fn lost(call: Call, err: Option<io::Error>) -> Ended {
     if let Some(err) = err {
         fault = fault.with_source(err);
     }
-    Ended { result: Box::new(refused(call.id, call.name, &fault)), changes: Vec::new() }
+    Ended { result: Box::new(refused(call, name, &fault)), changes: Vec::new() }
 }
 
 /// What the model is told of a call that was cut off and must not be repeated. It is the call's result from now on.
@@ -121,7 +256,7 @@ pub(super) async fn cut_off(cx: &CallCx<'_>, prepared: &Prepared<'_>, ticket: &T
     let result = refused(prepared.call.clone(), prepared.name.clone(), &fault);
     let mut ended = Ended { result: Box::new(result), changes: Vec::new() };
     finish::hide_secrets(cx, prepared.entry.name(), &prepared.secrets, &mut ended.result);
-    let manner = finish::Manner { ran: true, side_effects: true };
+    let manner = finish::Manner { ran: Some(Did::Change) };
     finish::record(cx, Some(ticket), manner, &mut ended).await;
     Halt::Answered(Box::new(ended))
 }

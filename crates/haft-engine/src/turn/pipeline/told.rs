@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{CallCx, Prepared, recall::Ticket};
 use crate::{
     policy::{CallFacts, Decision, without_secrets},
-    session::{CallState, Starting, Word},
+    session::{Starting, Word},
 };
 
 /// What is told of a call.
@@ -41,7 +41,7 @@ impl Told {
             facts: CallFacts { input: &self.input, effects: &self.effects, ..facts },
             description: &self.description,
             repeatable: prepared.is_repeatable(),
-            was_dropped: ticket.before == Some(CallState::CutOff),
+            was_dropped: ticket.was_dropped(),
             sealed: cx.session.engine().images().is_some() && prepared.effects.are_through_files(),
             word,
         }

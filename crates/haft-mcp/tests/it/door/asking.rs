@@ -170,7 +170,10 @@ impl Kernel for Twice {
                 several: false,
                 own_words: true,
             };
-            let said = kx.asker().choose(Choices { call: None, text: None, questions: &[question] }).await;
+            let said = kx
+                .asker()
+                .choose(Choices { session: None, call: None, text: None, questions: &[question] })
+                .await;
             let call = Call::new(format!("{}.1", kx.cx.call_id()), "mcp__shop__buy", json!({}));
             let bought = kx.calls(vec![call], Within { until_error: false, room: 1000 }).await;
             Ok(Reply::text(format!("{said:?}; {}", bought[0].text())))

@@ -5,7 +5,7 @@ use haft_mcp::{
     client::Server,
     server::{Badge, HttpOptions},
 };
-use haft_tool::{BoxFuture, Caller, Effects, Reply, Spec, ToolBuilder, tool};
+use haft_tool::{BoxFuture, Caller, Effects, Reply, SessionFacts, Spec, ToolBuilder, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -163,7 +163,11 @@ async fn a_call_that_waits_goes_on_only_for_whoever_made_it() {
 struct Keeper;
 
 impl RuleKeeper for Keeper {
-    fn keep<'a>(&'a self, _: &'a [String]) -> BoxFuture<'a, std::io::Result<Vec<Written>>> {
+    fn keep<'a>(
+        &'a self,
+        _: &'a SessionFacts,
+        _: &'a [String],
+    ) -> BoxFuture<'a, std::io::Result<Vec<Written>>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }

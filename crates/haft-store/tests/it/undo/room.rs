@@ -141,7 +141,7 @@ fn open(
         .settings(|settings| settings.sandbox.enabled = false)
         .build()
         .unwrap();
-    let options = SessionOptions { id: session.into(), mode: Mode::Bypass, ..SessionOptions::at(root) };
+    let options = SessionOptions { id: Some(session.into()), mode: Mode::Bypass, ..SessionOptions::at(root) };
     (images, engine.session(options).unwrap())
 }
 

@@ -25,7 +25,8 @@ const FOLDER: &str = "_gtfobins";
 const EXAMPLES: &str = "/path/to/";
 
 /// A pager runs what a person types, and its programs start none without a terminal.
-const PAGERS: &str = "apt-get aptitude aws cargo dpkg gcloud git journalctl man rustc systemctl timedatectl";
+const PAGERS: &str =
+    "apt-get aptitude aws cargo dpkg gcloud git journalctl loginctl man rustc systemctl timedatectl";
 
 /// Programs of the table whose rule means what their snippets do, by the reason.
 const MEANT: &[(&str, &str)] = &[
@@ -35,9 +36,9 @@ const MEANT: &[(&str, &str)] = &[
     ),
     (
         "runs another program",
-        "busybox capsh chroot expect gdb perf pipx poetry rlwrap screen script sg systemd-run tmux uv valgrind",
+        "bundle busybox capsh chroot expect gdb perf pipx poetry rlwrap screen script sg systemd-run tmux uv valgrind",
     ),
-    ("is an editor or a pager, which can run commands", "code ed emacs ex nano vi vim vipw"),
+    ("is an editor or a pager, which can run commands", "code ed emacs ex less more nano pg vi vim vipw"),
     ("runs the commands of a project", "cmake composer docker git go kubectl npm vagrant yarn"),
     ("installs packages, which run their scripts", "dpkg gem pip rpm yum zypper"),
     (
@@ -48,7 +49,7 @@ const MEANT: &[(&str, &str)] = &[
         "writes the files, or changes the modes, that it is told",
         "chattr chmod cp csplit dd install ln mv shred split tee",
     ),
-    ("administers the system", "getent mount passwd top"),
+    ("administers the system", "getent loginctl mount passwd top"),
 ];
 
 pub(super) fn run(directory: &Path) -> Result<ExitCode> {

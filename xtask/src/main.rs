@@ -35,6 +35,7 @@ The chores of haft.
 
   cargo xtask tidy                                       checks the invariants of ARCHITECTURE.md
   cargo xtask corpora [--dir DIR] [--peers] [NAME…]      judges haft by corpora of cases, ../shared/corpora or DIR
+  cargo xtask corpora --gtfobins DIR                     judges the snippets of GTFOBins, a checkout or a bare repository
   cargo xtask corpora --nl2bash PLACE [--list asked|allowed] [--sample N] [--seed S] [--run N]
                                                          how much of a public collection is asked? runs what is allowed
   cargo xtask corpora --source [DIR…]                    counts lines of ordinary source that redaction changes

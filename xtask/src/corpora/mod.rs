@@ -11,6 +11,7 @@ mod secrets; //  is it taken out?
 mod source; //   does ordinary source stay as it is?
 mod sandbox; //  does it hold?
 mod peers; //    what do others say to the same command lines?
+mod gtfobins; // what does haft say to snippets that misuse programs?
 mod nl2bash; //  how much of a public collection of command lines is asked?
 mod stage; //    the directories of a case
 mod session; //  a session of haft, in this process
@@ -51,6 +52,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         return source::run(directories);
     }
     let options = Options::parse(words)?;
+    if let Some(directory) = &options.gtfobins {
+        return gtfobins::run(directory);
+    }
     if !options.directory.is_dir() {
         println!("corpora: skipped, there is no directory {}", options.directory.display());
         return Ok(ExitCode::SUCCESS);
@@ -89,19 +93,28 @@ struct Options {
     /// Whether programs of others are asked, too.
     peers: bool,
     directory: PathBuf,
+    /// Where the snippets of GTFOBins are, if those are judged.
+    gtfobins: Option<PathBuf>,
     /// None are all.
     names: Vec<String>,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Options> {
-        let mut options =
-            Options { peers: false, directory: root().join("../shared/corpora"), names: Vec::new() };
+        let mut options = Options {
+            peers: false,
+            directory: root().join("../shared/corpora"),
+            gtfobins: None,
+            names: Vec::new(),
+        };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
                 "--peers" => options.peers = true,
                 "--dir" => options.directory = words.next().context("--dir needs a directory")?.into(),
+                "--gtfobins" => {
+                    options.gtfobins = Some(words.next().context("--gtfobins needs a directory")?.into());
+                }
                 name => options.names.push(name.to_owned()),
             }
         }

@@ -5,8 +5,10 @@
 use haft_tool::{Access, Class};
 
 use super::{
-    Arg, Facts, Run, Touch, database, host,
-    table::{Entry, Kind, Meaning, Value},
+    Arg, Facts, Run, Touch, database,
+    expression::{self, Dialect},
+    host,
+    table::{Entry, Kind, Meaning, Value, is_word},
     walk::{Walk, literal_beginning, may_be_several, walk},
 };
 
@@ -70,6 +72,8 @@ struct Judge<'a> {
     sends: bool,
     emits: bool,
     contacted: Vec<Arg>,
+    /// A statement for a database was given.
+    told: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -84,6 +88,7 @@ impl<'a> Judge<'a> {
             sends: false,
             emits: case.entry.habits.emits,
             contacted: Vec::new(),
+            told: false,
         }
     }
 
@@ -103,6 +108,11 @@ impl<'a> Judge<'a> {
                 Value::Attached(kind) => std::slice::from_ref(kind),
             };
             for (kind, value) in kinds.iter().zip(&used.values) {
+                self.only(&used.option.name, value);
+                let is_word = matches!(value, Arg::Known(text) if is_word(text));
+                if *kind == Kind::Word && !is_word && !self.has_list(&used.option.name) {
+                    self.unlisted(value);
+                }
                 self.value(*kind, value, false);
             }
         }
@@ -174,6 +184,7 @@ impl<'a> Judge<'a> {
         let kinds = kinds(self.case.entry, walk);
         for (at, operand) in walk.operands.iter().enumerate() {
             self.when(operand);
+            self.listed(walk, at, operand, kinds.get(at));
             match kinds.get(at) {
                 Some(Kind::Run) => return self.run(&walk.operands[at..]),
                 Some(kind) => self.value(*kind, operand, at + 1 == walk.operands.len()),
@@ -188,6 +199,43 @@ impl<'a> Judge<'a> {
         for when in self.case.entry.when.iter().filter(|when| when.fits(word)) {
             self.meaning(when.means, word);
         }
+    }
+
+    /// An operand must be among those that are listed, if any are. One that is a plain word needs no listing where
+    /// the table says so.
+    fn listed(&mut self, walk: &Walk<'_>, at: usize, operand: &Arg, kind: Option<&Kind>) {
+        let passed_on = walk.before_dashes.is_some_and(|dashes| at >= dashes);
+        if passed_on && self.has_list("--") {
+            return self.only("--", operand);
+        }
+        let is_word = matches!(operand, Arg::Known(text) if is_word(text));
+        if kind == Some(&Kind::Word) && !is_word && !self.has_list(":") {
+            self.unlisted(operand);
+        } else if !(kind == Some(&Kind::Word) && is_word) {
+            self.only(":", operand);
+        }
+    }
+
+    fn has_list(&self, of: &str) -> bool {
+        self.case.entry.only.iter().any(|only| only.of == of)
+    }
+
+    /// The value must be one of those that are listed, if any are.
+    fn only(&mut self, of: &str, value: &Arg) {
+        let lists = self.case.entry.only.iter().filter(|only| only.of == of);
+        let listed = !self.has_list(of)
+            || matches!(value, Arg::Known(text) if pieces(text).all(|piece| lists.clone().any(|only| only.fits(piece))));
+        if !listed {
+            self.unlisted(value);
+        }
+    }
+
+    fn unlisted(&mut self, value: &Arg) {
+        let name = self.case.name;
+        self.facts.doubt(match value {
+            Arg::Known(text) => format!("`{text}` may do more than `{name}` is for"),
+            _ => format!("a word that is not known may do more than `{name}` is for"),
+        });
     }
 
     fn run(&mut self, words: &[&Arg]) {
@@ -223,7 +271,9 @@ impl<'a> Judge<'a> {
 
     fn value(&mut self, kind: Kind, arg: &Arg, last: bool) {
         match kind {
-            Kind::Text => self.text(arg),
+            Kind::Text | Kind::Word => {}
+            Kind::Id if matches!(arg, Arg::Known(text) if is_word(text) && !text.contains('/')) => {}
+            Kind::Id => self.unlisted(arg),
             Kind::Name if matches!(arg, Arg::Known(name) if !name.contains('/')) => {}
             Kind::Name | Kind::Read => self.read(arg),
             Kind::Write => {
@@ -239,8 +289,11 @@ impl<'a> Judge<'a> {
                 }
             }
             Kind::Out if is(arg, "-") => {}
-            Kind::Aside | Kind::Out => self.aside(arg),
+            Kind::Below if is_below(arg) => self.touch(arg, Access::Write, false),
+            Kind::Aside | Kind::Below | Kind::Out => self.aside(arg),
             Kind::Rev => self.revision(arg),
+            Kind::Remote => self.remote(arg),
+            Kind::Template => self.template(arg),
             Kind::Url => self.contacted.push(host::of_url(arg)),
             // `nc host 80`: behind a host stands a port.
             Kind::Host if !self.contacted.is_empty() && is_port(arg) => {}
@@ -253,6 +306,8 @@ impl<'a> Judge<'a> {
             Kind::Plus => self.raise(Class::Write),
             Kind::Drop => self.raise(Class::Destructive),
             Kind::Sql => self.sql(arg),
+            Kind::Jq => self.expression(arg, Dialect::Jq),
+            Kind::Yq => self.expression(arg, Dialect::Yq),
             Kind::Ref if begins(arg, "+") || begins(arg, ":") => self.raise(Class::Destructive),
             Kind::Ref => {}
             Kind::Data | Kind::Header => self.sent(arg, &["@"]),
@@ -277,22 +332,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn text(&mut self, arg: &Arg) {
-        let shun = &self.case.entry.shun;
-        let odd = match arg {
-            Arg::Known(text) => shun.iter().any(|word| text.contains(word)),
-            _ => !shun.is_empty(),
-        };
-        if odd {
+    fn expression(&mut self, arg: &Arg, dialect: Dialect) {
+        if !matches!(arg, Arg::Known(text) if expression::is_followed(text, dialect)) {
             let name = self.case.name;
             self.facts.doubt(format!("what `{name}` is told to do is not followed"));
         }
     }
 
     fn read(&mut self, arg: &Arg) {
-        if self.case.entry.habits.atfiles && (begins(arg, "@") || begins_unknown(arg)) {
-            self.facts.doubt(format!("`@file` has more arguments for `{}`", self.case.name));
-        }
         if !is(arg, "-") {
             self.touch(arg, Access::Read, false);
         }
@@ -301,6 +348,32 @@ impl<'a> Judge<'a> {
     fn aside(&mut self, arg: &Arg) {
         self.raise(Class::Write);
         self.touch(arg, Access::Write, true);
+    }
+
+    /// A name, a ref, a path, or an address that git itself can reach. It hands others on to a program: `ext::sh`.
+    fn remote(&mut self, arg: &Arg) {
+        let known = matches!(arg, Arg::Known(text) if !text.contains("::") && match text.split_once("://") {
+            Some((scheme, _)) => matches!(scheme, "https" | "http" | "ssh" | "git" | "file"),
+            None => true,
+        });
+        if !known {
+            self.unlisted(arg);
+        }
+    }
+
+    /// What is printed after a transfer: text with `%{name}` in it, and nothing that names a file.
+    fn template(&mut self, arg: &Arg) {
+        let prints = |part: &str| part.starts_with('{') || part.starts_with("header{");
+        let known = matches!(arg, Arg::Known(text)
+            if !text.starts_with('@') && text.replace("%%", "").split('%').skip(1).all(prints));
+        if !known {
+            self.unlisted(arg);
+        }
+        if let Arg::Known(text) = arg
+            && let Some(file) = text.strip_prefix('@')
+        {
+            self.touch(&Arg::Known(file.to_owned()), Access::Read, false);
+        }
     }
 
     /// A path, and where git takes `REVISION:PATH`, that path.
@@ -366,9 +439,21 @@ impl<'a> Judge<'a> {
     }
 
     fn sql(&mut self, arg: &Arg) {
-        match database::judge(arg) {
-            Ok(class) => self.raise(class),
-            Err(doubt) => self.facts.doubt(doubt),
+        self.told = true;
+        let statement = database::judge(arg);
+        self.raise(statement.class);
+        // Who may run the program at all may give it code.
+        if let Some(doubt) = statement.doubt.filter(|_| !self.case.entry.habits.open) {
+            self.facts.doubt(doubt);
+        }
+    }
+
+    /// A client of a database that is given no statement reads them from what comes in.
+    fn comes_in(&mut self, walk: &Walk<'_>) {
+        let replaced =
+            self.case.entry.habits.open || walk.means(Meaning::First) || walk.means(Meaning::Prints);
+        if self.case.entry.takes(Kind::Sql) && !self.told && !replaced {
+            self.facts.doubt("the statements that come in are not followed".to_owned());
         }
     }
 
@@ -378,6 +463,7 @@ impl<'a> Judge<'a> {
     }
 
     fn finish(mut self, walk: &Walk<'_>) -> Facts {
+        self.comes_in(walk);
         let access = if self.sends { Access::Write } else { Access::Read };
         self.facts.hosts.extend(self.contacted.drain(..).map(|host| (host, access)));
         if self.emits && !self.calm {
@@ -406,6 +492,11 @@ impl<'a> Judge<'a> {
         self.facts.transparent = clear && self.facts.class == Class::ReadOnly;
         self.facts
     }
+}
+
+/// The pieces of a list: `-o ro,loop`.
+fn pieces(value: &str) -> impl Iterator<Item = &str> {
+    value.split([' ', ',']).filter(|piece| !piece.is_empty())
 }
 
 /// Whether it prints something about the program, whatever else its words say.
@@ -457,6 +548,11 @@ fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     !alike || (unclear_last && placed + 1 == walk.operands.len())
 }
 
+/// Whether a path does not lead out of the directory by its words. Where links lead is for whoever judges the path.
+fn is_below(arg: &Arg) -> bool {
+    matches!(arg, Arg::Known(path) if !path.starts_with(['/', '~']) && path.split('/').all(|name| name != ".."))
+}
+
 fn is_port(arg: &Arg) -> bool {
     matches!(arg, Arg::Known(text) if text.parse::<u16>().is_ok_and(|port| port > 0))
 }
@@ -465,7 +561,7 @@ fn is(arg: &Arg, text: &str) -> bool {
     matches!(arg, Arg::Known(known) if known == text)
 }
 
-fn begins(arg: &Arg, with: &str) -> bool {
+pub(super) fn begins(arg: &Arg, with: &str) -> bool {
     match arg {
         Arg::Known(text) | Arg::Unknown { prefix: text, .. } => text.starts_with(with),
         Arg::Glob(pattern) => literal_beginning(pattern).starts_with(with),
@@ -473,7 +569,7 @@ fn begins(arg: &Arg, with: &str) -> bool {
 }
 
 /// Whether not even its beginning is known.
-fn begins_unknown(arg: &Arg) -> bool {
+pub(super) fn begins_unknown(arg: &Arg) -> bool {
     match arg {
         Arg::Known(_) => false,
         Arg::Unknown { prefix, .. } => prefix.is_empty() || may_be_several(arg),

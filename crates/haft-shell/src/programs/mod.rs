@@ -11,7 +11,8 @@ mod walk; //       its words → options and operands
 mod judge; //      those → facts
 mod special; //    programs whose words are a language of their own
 mod host; //       which host a word names
-mod database; //   what a statement for a database loses
+mod database; //   what a statement for a database does
+mod expression; // whether a filter of jq or yq only computes
 mod places; //     where it writes although no word says so
 mod variables; //  which variables change what programs do
 
@@ -153,7 +154,7 @@ pub fn look_at(argv: &[Arg]) -> Facts {
 #[must_use]
 pub fn class_of_input(name: &str, text: &str) -> Option<Class> {
     let takes_statements = table::entry(name)?.takes(table::Kind::Sql);
-    takes_statements.then(|| database::judge(&Arg::Known(text.to_owned())).unwrap_or(Class::Write))
+    takes_statements.then(|| database::judge(&Arg::Known(text.to_owned())).class)
 }
 
 /// Where the system keeps its programs: what is there is looked at by its name, but only a rule may allow it.

@@ -43,9 +43,7 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
             Facts::of(Class::ReadOnly)
         }
         Some((name, entry)) => descend(&Case { name: &name, entry, args: rest }, &spelling),
-        None if case.entry.habits.sub && !takes_operands(case.entry) => {
-            Facts::of(case.entry.class.max(Class::Write))
-        }
+        None if case.entry.habits.sub && !takes_operands(case.entry) => unknown(case, &args[at]),
         None => return judge(case),
     };
     if case.name == "git"
@@ -58,6 +56,23 @@ fn descend(case: &Case<'_>, spelt: &[Arg]) -> Facts {
         facts.spellings.push(spelling.into_iter().chain(rest.iter().cloned()).collect());
     } else if let Some(doubt) = before.doubt {
         facts.doubt(doubt);
+    }
+    facts
+}
+
+fn unknown(case: &Case<'_>, word: &Arg) -> Facts {
+    let mut facts = Facts::of(case.entry.class.max(Class::Write));
+    if case.entry.habits.listed {
+        let word = match word {
+            Arg::Known(word) => word,
+            _ => "",
+        };
+        case.entry
+            .when
+            .iter()
+            .filter(|when| when.fits(word) && when.means == Meaning::Destroy)
+            .for_each(|_| facts.raise(Class::Destructive));
+        facts.doubt(format!("`{word}` may do more than `{}` is for", case.name));
     }
     facts
 }

@@ -20,8 +20,8 @@ pub(super) struct Entry {
     pub(super) options: Vec<Opt>,
     /// Operands that change the class, or that are not followed.
     pub(super) when: Vec<When>,
-    /// What a text operand must not hold.
-    pub(super) shun: Vec<&'static str>,
+    /// What the values of an option, or operands, must be.
+    pub(super) only: Vec<Only>,
     pub(super) special: Option<Special>,
     /// Files by which a directory decides what runs under this name, where it may.
     pub(super) launcher: Option<Vec<&'static str>>,
@@ -38,11 +38,12 @@ impl Entry {
             || self.when.iter().any(|when| when.means == meaning)
     }
 
-    /// Whether an option of it has such a value.
+    /// Whether an operand or the value of an option may be one of these.
     pub(super) fn takes(&self, kind: Kind) -> bool {
-        self.options
-            .iter()
-            .any(|option| matches!(&option.value, Value::Needed(kinds) if kinds.contains(&kind)))
+        let operands = self.operands.first.iter().chain(&self.operands.many).chain(&self.operands.last);
+        let mut values = self.options.iter().map(|option| &option.value);
+        operands.copied().any(|one| one == kind)
+            || values.any(|value| matches!(value, Value::Needed(kinds) if kinds.contains(&kind)))
     }
 }
 
@@ -57,6 +58,7 @@ pub(super) struct Habits {
     pub(super) mild: bool,
     pub(super) open: bool,
     pub(super) sub: bool,
+    pub(super) listed: bool,
     pub(super) clear: bool,
     pub(super) here: bool,
     pub(super) emits: bool,
@@ -77,13 +79,17 @@ pub(super) struct Operands {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
+    Word,
+    Id,
     Name,
     Read,
     Write,
     Edit,
     Aside,
+    Below,
     Out,
     Rev,
+    Remote,
     Url,
     Host,
     Away,
@@ -93,9 +99,12 @@ pub(super) enum Kind {
     Plus,
     Drop,
     Sql,
+    Jq,
+    Yq,
     Ref,
     Data,
     Form,
+    Template,
     Header,
     Method,
     Format,
@@ -174,6 +183,45 @@ impl When {
     }
 }
 
+/// `only -o a=*|b`
+#[derive(Debug, Clone)]
+pub(super) struct Only {
+    /// An option with its dashes, `:` for operands, `--` for operands after two dashes.
+    pub(super) of: &'static str,
+    words: Vec<&'static str>,
+}
+
+impl Only {
+    /// Whether a piece of a value is one of those that it lists.
+    pub(super) fn fits(&self, piece: &str) -> bool {
+        self.words.iter().any(|pattern| piece_fits(piece, pattern))
+    }
+}
+
+fn piece_fits(piece: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some("") => is_word(piece),
+        Some("*=") => piece.split_once('=').is_some_and(|(name, value)| is_word(name) && is_path(value)),
+        Some(beginning) => piece.strip_prefix(beginning).is_some_and(is_path),
+        None => piece == pattern,
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    is_plain(&text.replace('/', ""))
+}
+
+/// Whether text holds nothing that a program could take for a path, a list, a file of arguments or an expression.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_alphanumeric() || "._-+=:".contains(letter))
+}
+
+/// Whether a word is a name or a path, and no option, assignment or address.
+pub(super) fn is_word(text: &str) -> bool {
+    let plain = |letter: char| letter.is_alphanumeric() || "._-+/%~^".contains(letter);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
+}
+
 /// The entry of a program, or of a program with its subcommand (`git log`).
 pub(super) fn entry(name: &str) -> Option<&'static Entry> {
     static TABLE: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| read(TEXT).entries);
@@ -183,7 +231,7 @@ pub(super) fn entry(name: &str) -> Option<&'static Entry> {
 #[derive(Default)]
 struct Table {
     entries: HashMap<&'static str, Entry>,
-    groups: HashMap<&'static str, Vec<Opt>>,
+    groups: HashMap<&'static str, Entry>,
     /// The files of version managers, which may stand behind any launcher.
     launchers: Vec<&'static str>,
     /// What could not be read, with the number of its line.
@@ -238,7 +286,7 @@ fn finish(block: Option<Block>, table: &mut Table) {
     let Some(block) = block else { return };
     if block.group {
         for name in block.names {
-            table.groups.insert(name, block.entry.options.clone());
+            table.groups.insert(name, block.entry.clone());
         }
         return;
     }
@@ -275,7 +323,7 @@ fn blank(class: Class) -> Entry {
         operands: Operands::default(),
         options: Vec::new(),
         when: Vec::new(),
-        shun: Vec::new(),
+        only: Vec::new(),
         special: None,
         launcher: None,
         filter: None,
@@ -304,6 +352,7 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "mild" => habits.mild = true,
         "open" => habits.open = true,
         "sub" => habits.sub = true,
+        "listed" => habits.listed = true,
         "clear" => habits.clear = true,
         "here" => habits.here = true,
         "emits" => habits.emits = true,
@@ -312,7 +361,6 @@ fn habit(entry: &mut Entry, word: &'static str) -> Option<()> {
         "launcher" => entry.launcher = Some(Vec::new()),
         "told" => habits.told = true,
         _ => match word.split_once('=')? {
-            ("shun", words) => entry.shun = words.split('|').collect(),
             ("launcher", names) => entry.launcher = Some(names.split('|').collect()),
             ("filter", operands) => entry.filter = Some(operands.split('|').collect()),
             ("looks", places) => entry.looks = places.split('|').collect(),
@@ -340,13 +388,17 @@ fn operands_of(text: &str) -> Option<Operands> {
 fn kind(word: &str) -> Option<Kind> {
     Some(match word {
         "text" => Kind::Text,
+        "word" => Kind::Word,
+        "id" => Kind::Id,
         "name" => Kind::Name,
         "read" => Kind::Read,
         "write" => Kind::Write,
         "edit" => Kind::Edit,
         "aside" => Kind::Aside,
+        "below" => Kind::Below,
         "out" => Kind::Out,
         "rev" => Kind::Rev,
+        "remote" => Kind::Remote,
         "url" => Kind::Url,
         "host" => Kind::Host,
         "away" => Kind::Away,
@@ -356,9 +408,12 @@ fn kind(word: &str) -> Option<Kind> {
         "plus" => Kind::Plus,
         "drop" => Kind::Drop,
         "sql" => Kind::Sql,
+        "jq" => Kind::Jq,
+        "yq" => Kind::Yq,
         "ref" => Kind::Ref,
         "data" => Kind::Data,
         "form" => Kind::Form,
+        "template" => Kind::Template,
         "header" => Kind::Header,
         "method" => Kind::Method,
         "format" => Kind::Format,
@@ -405,8 +460,20 @@ fn read_options(line: &'static str, block: &mut Option<Block>, number: usize, ta
         }
         return;
     }
+    if let Some(rest) = line.strip_prefix("only ") {
+        match only(rest) {
+            Some(only) => block.entry.only.push(only),
+            None => table.fault(number, line),
+        }
+        return;
+    }
     for token in line.split_whitespace() {
-        match options_of(token, block.entry.habits.single, &table.groups) {
+        if let Some(group) = token.strip_prefix('@').and_then(|name| table.groups.get(name)) {
+            group.options.iter().for_each(|option| add(&mut block.entry.options, option.clone()));
+            block.entry.only.extend(group.only.iter().cloned());
+            continue;
+        }
+        match options_of(token, block.entry.habits.single) {
             Some(options) => options.into_iter().for_each(|option| add(&mut block.entry.options, option)),
             None => table.fault(number, token),
         }
@@ -424,10 +491,12 @@ fn when(text: &'static str) -> Option<When> {
     Some(When { words: words.split('|').collect(), means: meaning(means.trim())? })
 }
 
-fn options_of(token: &str, single: bool, groups: &HashMap<&'static str, Vec<Opt>>) -> Option<Vec<Opt>> {
-    if let Some(group) = token.strip_prefix('@') {
-        return groups.get(group).cloned();
-    }
+fn only(text: &'static str) -> Option<Only> {
+    let (of, words) = text.split_once(' ')?;
+    Some(Only { of, words: words.trim().split('|').collect() })
+}
+
+fn options_of(token: &str, single: bool) -> Option<Vec<Opt>> {
     let mut pieces = token.split('!');
     let (name, value) = name_and_value(pieces.next()?)?;
     let means = pieces.map(meaning).collect::<Option<Vec<_>>>()?;

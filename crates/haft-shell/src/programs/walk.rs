@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use super::{
     Arg,
-    table::{Entry, Meaning, Opt, Value},
+    judge::{begins, begins_unknown},
+    table::{Entry, Meaning, Opt, Value, is_plain},
 };
 
 /// What was found.
@@ -116,6 +117,7 @@ impl<'a> Walker<'a, '_> {
     fn run(mut self) -> Walk<'a> {
         while let Some(arg) = self.args.get(self.at) {
             self.at += 1;
+            self.at_file(arg);
             self.word(arg);
             if self.stop && self.found.first_operand.is_some() {
                 break;
@@ -139,6 +141,14 @@ impl<'a> Walker<'a, '_> {
             (text, _) if text.starts_with('-') => self.option(arg, &shape),
             _ if shape.splits && !self.entry.habits.ordered => self.anything(arg),
             _ => self.operand(arg),
+        }
+    }
+
+    /// `@file` is replaced before the program tells options and operands apart.
+    fn at_file(&mut self, arg: &Arg) {
+        if self.entry.habits.atfiles && (begins(arg, "@") || begins_unknown(arg)) {
+            let name = self.name;
+            self.found.doubt(|| format!("`@file` has more arguments for `{name}`"));
         }
     }
 
@@ -187,7 +197,7 @@ impl<'a> Walker<'a, '_> {
             None if open => return self.unlisted(text, true),
             None => (text, None),
         };
-        let Some(option) = self.resolve(name) else { return self.unlisted(name, false) };
+        let Some(option) = self.resolve(name) else { return self.beginning(text, arg, false) };
         // What it does is told, but another version may have another option that begins like this.
         if option.name != name && !self.entry.habits.harmless {
             self.found.doubt(|| format!("`{name}` is a shortened option; written out it can be judged"));
@@ -206,7 +216,11 @@ impl<'a> Walker<'a, '_> {
             return None;
         }
         // What several names begin with is an error for the program, or else they mean the same.
-        let mut candidates = self.entry.options.iter().filter(|option| option.name.starts_with(name));
+        let mut candidates = self
+            .entry
+            .options
+            .iter()
+            .filter(|option| option.name.starts_with(name) && !option.name.ends_with('*'));
         let first = candidates.next()?;
         candidates.all(|other| other.value == first.value && other.means == first.means).then_some(first)
     }
@@ -238,13 +252,29 @@ impl<'a> Walker<'a, '_> {
         if let Some((name, value)) = text.split_once('=') {
             return match self.named(name) {
                 Some(option) => self.attached(option, value, arg),
-                None => self.unlisted(name, false),
+                None => self.beginning(text, arg, open),
             };
         }
         match self.named(text) {
-            _ if open => self.unlisted(text, true),
-            Some(option) => self.detached(option),
-            None => self.with_number(text, arg),
+            Some(option) if !open => self.detached(option),
+            _ => self.beginning(text, arg, open),
+        }
+    }
+
+    /// An option of which only the beginning is listed: `-W*`, `-I*=read`.
+    fn beginning(&mut self, text: &str, arg: &'a Arg, open: bool) {
+        let beginning = |option: &'static Opt| option.name.strip_suffix('*');
+        let fits = |option: &&'static Opt| beginning(option).is_some_and(|start| text.starts_with(start));
+        let longest = self.entry.options.iter().filter(fits).max_by_key(|option| option.name.len());
+        let Some(option) = longest else {
+            return if open { self.unlisted(text, true) } else { self.with_number(text, arg) };
+        };
+        let rest = &text[option.name.len() - 1..];
+        match &option.value {
+            Value::None if !open && is_plain(rest) => self.use_it(option, Vec::new()),
+            Value::None => self.unlisted(text, open),
+            _ if rest.is_empty() && !open => self.detached(option),
+            _ => self.attached(option, rest, arg),
         }
     }
 
@@ -254,6 +284,9 @@ impl<'a> Walker<'a, '_> {
 
     /// `-n5`
     fn with_number(&mut self, text: &str, arg: &'a Arg) {
+        if !self.entry.habits.single {
+            return self.unlisted(text.split('=').next().unwrap_or(text), false);
+        }
         let letter = text.char_indices().nth(2).map_or(text, |(end, _)| &text[..end]);
         let number = &text[letter.len()..];
         match self.named(letter).filter(|option| option.value != Value::None && is_number(number)) {
@@ -280,6 +313,7 @@ impl<'a> Walker<'a, '_> {
         let Value::Needed(kinds) = &option.value else { return self.use_it(option, Vec::new()) };
         let values: Vec<Arg> = self.args.iter().skip(self.at).take(kinds.len()).cloned().collect();
         self.at += values.len();
+        values.iter().for_each(|value| self.at_file(value));
         if values.iter().any(may_be_several) && !self.entry.habits.harmless {
             let name = &option.name;
             self.found.doubt(|| format!("the value of `{name}` may be several words"));

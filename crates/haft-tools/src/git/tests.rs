@@ -402,10 +402,19 @@ fn a_repository_elsewhere_is_not_reached_by_the_word_of_the_workspace() {
         "git config core.worktree /",
     ];
     for detour in detours {
-        let place = elsewhere();
-        let desk = Desk::new(&detour.replace("OUT", &place.path().display().to_string()), &[]);
+        let places = [elsewhere(), elsewhere()];
+        let commands =
+            places.each_ref().map(|place| detour.replace("OUT", &place.path().display().to_string()));
+        let desk = Desk::new(&commands[0], &[]);
+        // Where there is no sandbox, nothing else keeps git from there.
+        let open = Desk::build(&commands[1], &[], false);
         for words in ["log -p --all", "show HEAD:p", "grep PRIVATE", "diff HEAD", "ls-files"] {
-            let told = desk.git(words);
+            let confined = desk.git(words);
+            assert!(
+                !confined.contains("+PRIVATE") && !confined.starts_with('p'),
+                "{detour}, {words}: {confined}"
+            );
+            let told = open.git(words);
             assert!(
                 told.starts_with("nothing was run: here git finds a repository in "),
                 "{detour}, {words}: {told}"

@@ -115,7 +115,7 @@ impl Count {
         let is_made_up = MADE_UP.iter().any(|word| lower.contains(word));
         let list = if is_made_up { &mut self.in_tests } else { &mut self.changed };
         let mut last = 0;
-        for range in hidden {
+        for (range, _) in hidden {
             let (first, end) = (line_number(&text, range.start), line_number(&text, range.end));
             for number in first.max(last + 1)..=end {
                 let line = text.lines().nth(number - 1).unwrap_or_default().trim();

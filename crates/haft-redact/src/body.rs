@@ -7,7 +7,7 @@
 use memchr::memmem;
 
 use crate::{
-    found::{PRIVATE_KEY, Span},
+    found::{PRIVATE_KEY, Span, is_marked},
     words,
 };
 
@@ -143,7 +143,8 @@ impl Body {
         if let Some(place) = announcement(line) {
             let is_private = memmem::find(&line[place.saturating_sub(8)..], b"PRIVATE ").is_some()
                 || line[..place].ends_with(b"Private");
-            self.is_announced = is_private;
+            // Behind what was taken out of this very line, nothing more of it comes.
+            self.is_announced = is_private && !is_marked(&line[place..]);
             self.public = if is_private { 0 } else { MOST_HEADERS };
         }
     }

@@ -13,7 +13,8 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("haft-redact", &[]),
     ("haft-engine", &["haft-tool", "haft-schema", "haft-redact"]),
     ("haft-shell", &["haft-tool"]),
-    ("haft-tools", &["haft-tool", "haft-schema", "haft-engine", "haft-shell"]),
+    // The redactor is for its tests.
+    ("haft-tools", &["haft-tool", "haft-schema", "haft-redact", "haft-engine", "haft-shell"]),
     // The tools are for its tests.
     ("haft-hooks", &["haft-tool", "haft-schema", "haft-engine", "haft-shell", "haft-tools"]),
     // The redactor and the tools are for its tests.
@@ -62,7 +63,16 @@ const ARROWS: [(&str, &[&str]); 16] = [
     (TESTKIT, &["haft-tool", "haft-schema", "haft-engine", "haft-model"]),
     (
         "xtask",
-        &["haft-tool", "haft-engine", "haft-shell", "haft-store", "haft-tools", "haft-model", "haft-mcp"],
+        &[
+            "haft-tool",
+            "haft-redact",
+            "haft-engine",
+            "haft-shell",
+            "haft-store",
+            "haft-tools",
+            "haft-model",
+            "haft-mcp",
+        ],
     ),
 ];
 

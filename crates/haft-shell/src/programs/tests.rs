@@ -350,7 +350,10 @@ const ALL_THAT_IT_DOES: &[(&str, &[&str])] = &[
     ),
     ("runs other programs", &["unshare", "valgrind", "parallel", "systemd-run", "npm exec", "yarn exec"]),
     ("is an editor, which can run commands", &["view"]),
-    ("ends processes, sessions or the system", &["pkill", "killall5", "reboot", "init", "kexec", "loginctl"]),
+    (
+        "ends processes, sessions or the system",
+        &["pkill", "killall5", "reboot", "init", "rtcwake", "kexec", "loginctl"],
+    ),
     ("changes disks", &["mkfs", "fdisk", "sgdisk", "wipefs", "cryptsetup", "swapoff", "hdparm", "nvme"]),
     ("runs clusters, storage or the changes of a database", &["kind", "ceph", "rails"]),
 ];

@@ -38,30 +38,30 @@ use task::ShellTask;
 /// Nobody types: a program that asks gets an end of file. So no editors, pagers or prompts; use options like `--yes`,
 /// `--no-pager`, `-m`. A command that takes longer than `timeout` fails, and is stopped with all that it started.
 /// For a server, a watcher or long work set `background`, then use TaskOutput and TaskStop; what a command starts with `&`
-/// ends with it. Long output is cut in the middle; you are told which file has the whole.
+/// ends with it. Long output is cut in the middle; a file has the whole.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashInput {
     /// The command, as it would be typed.
     command: String,
-    /// Milliseconds that it may take; 120000 (two minutes) if it is left out.
+    /// Milliseconds that it may take; 120000 if left out.
     #[schemars(range(min = 1, max = 600_000))]
     timeout: Option<u64>,
     /// What it is for, in five to ten words. The person reads it.
     description: Option<String>,
-    /// Answer at once with a task's id; the command goes on, without a time limit unless you set one.
+    /// Answer at once with a task's id; it goes on, without a time limit unless you set one.
     #[serde(default)]
     background: bool,
-    /// Give it a terminal. Only for programs that need one.
+    /// Give it a terminal, for programs that need one.
     #[serde(default)]
     pty: bool,
     /// Hosts that it must reach, like `docs.rs`. It has no network otherwise.
     #[serde(default)]
     hosts: Vec<String>,
-    /// What it must read outside the workspace, if the command does not name it: behind links, or in lists of files.
+    /// What it must read outside the workspace, unless the command names it.
     #[serde(default)]
     read: Vec<AbsolutePath>,
-    /// What it must write outside the workspace. It can write nothing else there.
+    /// What it must write outside the workspace; nothing else there can be written.
     #[serde(default)]
     write: Vec<AbsolutePath>,
 }

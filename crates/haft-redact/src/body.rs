@@ -22,15 +22,16 @@ const MOST_HEADERS: u8 = 8;
 /// What lines before a text say of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Body {
-    /// The run in the line before.
-    last: Option<Run>,
+    /// The last runs in the line before, the latest first. Between two lines of a key another secret may stand.
+    last: [Option<Run>; REMEMBERED],
     /// For so many lines what comes may be a certificate or a public key.
     public: u8,
     /// The line before says that lines of a private key follow.
     is_announced: bool,
-    /// The first run of its length, until the next is seen.
-    alone: Option<Span>,
 }
+
+/// So many runs of a line are compared with those that follow.
+const REMEMBERED: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
@@ -38,6 +39,8 @@ struct Run {
     /// What stands before it in its line, without letters and digits.
     margin: u64,
     state: State,
+    /// Where it stands in the text at hand, if it may still be hidden.
+    alone: Option<Span>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,13 +55,14 @@ impl Body {
     /// Finds the lines of keys in whole lines from a place on, and remembers the last.
     pub(crate) fn find(&mut self, text: &[u8], from: usize, spans: &mut Vec<Span>) {
         let mut at = from;
-        self.alone = None;
+        // What stood in an earlier text is no place in this one.
+        self.last.iter_mut().flatten().for_each(|run| run.alone = None);
         while at < text.len() {
             let next = self.next_line(text, at);
             let between = &text[at..next.unwrap_or(text.len())];
             let skipped = memchr::memchr_iter(b'\n', between).take(usize::from(MOST_HEADERS)).count();
             if skipped > 0 {
-                self.last = None;
+                self.last = [None; REMEMBERED];
                 self.is_announced = false;
                 self.public = self.public.saturating_sub(skipped as u8);
             }
@@ -77,12 +81,12 @@ impl Body {
             return false;
         }
         self.find(lines, 0, &mut Vec::new());
-        self.last.is_some_and(|last| last.state == State::Alone)
+        self.last.iter().flatten().any(|last| last.state == State::Alone)
     }
 
     /// Where the next line begins that must be looked at.
     fn next_line(&self, text: &[u8], at: usize) -> Option<usize> {
-        if self.last.is_some() || self.is_announced {
+        if self.last[0].is_some() || self.is_announced {
             return Some(at);
         }
         let run = runs(&text[at..]).next().map(|run| at + run.0);
@@ -94,7 +98,8 @@ impl Body {
 
     fn line(&mut self, text: &[u8], start: usize, end: usize, spans: &mut Vec<Span>) {
         let line = &text[start..end];
-        let (before, announced) = (self.last.take(), std::mem::take(&mut self.is_announced));
+        let before = std::mem::replace(&mut self.last, [None; REMEMBERED]);
+        let announced = std::mem::take(&mut self.is_announced);
         let public = self.public;
         self.public = public.saturating_sub(1);
         let hide = |run: (usize, usize)| Span {
@@ -103,38 +108,39 @@ impl Body {
             kind: PRIVATE_KEY,
             sure: true,
         };
-        let (mut last, mut rest) = (before, 0);
+        let (mut earlier, mut rest) = (before, 0);
         for run in runs(line) {
             let length = run.1 - run.0;
             rest = run.1;
-            let is_next = last.is_some_and(|one| one.length == length);
-            let state = match last.filter(|_| is_next) {
+            let same = [&mut self.last, &mut earlier]
+                .into_iter()
+                .flatten()
+                .flatten()
+                .find(|one| one.length == length);
+            let state = match same {
                 Some(one) if one.state != State::Alone => one.state,
-                Some(_) => {
-                    spans.extend(self.alone.take());
+                Some(one) => {
+                    spans.extend(one.alone.take());
                     State::Private
                 }
                 _ if announced => State::Private,
                 _ if public > 0 || is_public(&line[run.0..]) => State::Public,
                 _ => State::Alone,
             };
-            match state {
-                State::Private => spans.push(hide(run)),
-                State::Alone => self.alone = Some(hide(run)),
-                State::Public => {}
-            }
-            last = Some(Run { length, margin: margin(&line[..run.0]), state });
-            self.last = last;
+            spans.extend((state == State::Private).then(|| hide(run)));
+            let alone = (state == State::Alone).then(|| hide(run));
+            self.last.rotate_right(1);
+            self.last[0] = Some(Run { length, margin: margin(&line[..run.0]), state, alone });
         }
-        if let Some(last) = self.last {
+        if let Some(last) = self.last[0] {
             if last.state == State::Private && line[rest..].starts_with(b"\\n") {
                 let length = line[rest + 2..].iter().take_while(|byte| is_base64(**byte)).count();
                 spans.extend((length >= LEAST_TAIL).then(|| hide((rest + 2, rest + 2 + length))));
             }
             return;
         }
-        let is_after_key = announced || before.is_some_and(|before| before.state == State::Private);
-        if let Some(run) = tail(line, before, announced).filter(|_| is_after_key) {
+        let is_after_key = announced || before[0].is_some_and(|before| before.state == State::Private);
+        if let Some(run) = tail(line, before[0], announced).filter(|_| is_after_key) {
             spans.push(hide(run));
             // Beside it stands the other side of a comparison.
             let others = words_of(&line[..run.0]).filter(|word| word.1 - word.0 >= 12);

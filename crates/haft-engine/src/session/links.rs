@@ -7,7 +7,8 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::unix::ffi::OsStrExt,
+    io::Read,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -28,6 +29,16 @@ pub(super) struct Linked {
     pub(super) paths: Vec<PathEffect>,
     /// Whether there is more than was looked at.
     pub(super) is_cut: bool,
+}
+
+/// Whether a link leads to a program, as those in `.venv/bin` do: to read one tells nothing of a person.
+fn is_program(real: &Path) -> bool {
+    const ELF: &[u8] = b"\x7fELF";
+    let is_executable = |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    let mut beginning = [0; ELF.len()];
+    fs::metadata(real).is_ok_and(is_executable)
+        && fs::File::open(real).and_then(|mut file| file.read_exact(&mut beginning)).is_ok()
+        && beginning == ELF
 }
 
 /// Looks for links.
@@ -81,7 +92,7 @@ impl<'a> Links<'a> {
 
     /// A place that is not below where the command looks is one more.
     fn note(&mut self, effect: &PathEffect, root: &Path, place: &Place) {
-        if place.real.starts_with(root) || !self.seen.insert(place.real.clone()) {
+        if place.real.starts_with(root) || !self.seen.insert(place.real.clone()) || is_program(&place.real) {
             return;
         }
         if self.found.paths.len() == PLACES_LIMIT {
@@ -350,6 +361,31 @@ mod tests {
             .collect();
         told.sort();
         assert_eq!(told, expected, "{path} {pattern:?}");
+    }
+
+    #[test]
+    fn a_link_to_a_program_leads_nowhere() {
+        let (_directory, root) = tree();
+        let workspace = root.join("ws");
+        symlink("/bin/true", workspace.join("sub/true")).unwrap();
+        fs::write(root.join("out/script"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(root.join("out/script"), fs::Permissions::from_mode(0o755)).unwrap();
+        symlink(root.join("out/script"), workspace.join("sub/script")).unwrap();
+        let effect = PathEffect {
+            path: workspace.join("sub"),
+            access: Access::Read,
+            target: None,
+            spread: haft_tool::Spread::All,
+            by: None,
+            below: Below { pattern: None, follows_links: true },
+        };
+        let mut links = Links::new(&workspace);
+        links.look_below(&effect, &workspace.join("sub"));
+        let outside = |path: &PathEffect| !path.place().starts_with(&workspace);
+        let found: Vec<PathBuf> =
+            links.found().paths.into_iter().filter(outside).map(|path| path.place().to_owned()).collect();
+        assert!(found.contains(&root.join("out/script")), "{found:?}");
+        assert!(found.iter().all(|place| place.starts_with(&root)), "{found:?}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ use super::{
 
 /// Confines the process that calls this. It returns in the process that is to become the command, and only there.
 pub(super) fn confine(plan: &Plan) -> io::Result<()> {
+    // Where memory runs out, the kernel ends a command before the program that started it. Without it the command runs, too.
+    let _ = sys::write_file(c"/proc/self/oom_score_adj", b"500");
     let confined = match &plan.mounts {
         Some(mounts) => outer(plan, mounts),
         None => without_namespaces(plan),

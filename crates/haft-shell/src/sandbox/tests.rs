@@ -453,6 +453,14 @@ fn without_landlock_the_level_says_that_reading_is_not_confined() {
 }
 
 #[test]
+fn where_memory_runs_out_a_command_goes_first() {
+    needs_namespaces!();
+    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    Scene::new().check("cat /proc/self/oom_score_adj", "500");
+    assert_eq!(fs::read_to_string("/proc/self/oom_score_adj").unwrap(), own);
+}
+
+#[test]
 fn the_keys_of_the_machine_are_told_to_nobody() {
     needs_namespaces!();
     let scene = Scene::new();

@@ -96,7 +96,7 @@ impl Fragments {
 }
 
 fn hash(part: &str) -> u64 {
-    // FNV-1a: short keys, and nobody gains by a collision.
+    // FNV-1a: the keys are short, and a collision only hides more.
     part.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -26,7 +26,7 @@ pub struct Effects {
     hosts: Vec<HostEffect>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     commands: Vec<CommandEffect>,
-    /// What words may name of which nobody knows what becomes of it. No effects: only what denies is held against them.
+    /// What words may name in commands that are not followed. No effects: only what denies is held against them.
     #[serde(skip)]
     mentions: Vec<Mention>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -116,7 +116,7 @@ impl PathEffect {
     }
 }
 
-/// A path that a word may name, in a command of which nobody knows what it does with its words.
+/// A path that a word may name, in a command that is not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     /// The path, absolute.

@@ -42,7 +42,7 @@ pub trait Files: Send + Sync {
     fn see(&self, path: &Path, sight: Sight) -> Result<(), Fault>;
 
     /// Where the secrets stand in a text that was read. None of it may be told in any words: the answer of this call is
-    /// kept free of them and of their parts, whatever it quotes. Whoever shows, compares or counts a file's text asks first.
+    /// kept free of them and of their parts, whatever it quotes. A tool that shows or compares a file's text asks first.
     fn secrets_in(&self, _text: &str) -> Vec<Hidden> {
         Vec::new()
     }

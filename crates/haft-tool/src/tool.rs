@@ -37,7 +37,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// The same for a tool whose input names paths in a language of its own, such as a command line: what relative names
-    /// and `~` in it stand on. Besides, it may ask the disk what a name means in [`PathBase::workspace`]. Whoever has [`AbsolutePath`](crate::AbsolutePath)s has no need of it.
+    /// and `~` in it stand on. Besides, it may ask the disk what a name means in [`PathBase::workspace`]. A tool with [`AbsolutePath`](crate::AbsolutePath)s has no need of it.
     fn effects_here(&self, input: &Self::Input, _base: &PathBase) -> Effects {
         self.effects(input)
     }

@@ -54,7 +54,7 @@ fn may_write(place: &Path) -> Confinement {
     Confinement { write: vec![place.to_owned()], ..Confinement::at(place) }
 }
 
-/// As for a command that nobody approved.
+/// As for a command without approval.
 fn only_looks(place: &Path) -> Confinement {
     Confinement { only_looks: true, read: Some(vec![place.to_owned()]), ..Confinement::at(place) }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask corpora --nl2bash PLACE`: how much of a public collection of one-liners is asked, and is what is allowed harmless?
 //!
 //! The collection (TellinaTool/nl2bash, `data/bash/all.cm`) is no part of the repository: a checkout, a bare clone or the
-//! file itself is named. No line of it has an expected answer, so asked ones are listed for somebody who reads them, and
+//! file itself is named. No line of it has an expected answer, so asked ones are listed for a person to read, and
 //! allowed ones are run in a throw-away tree, watched by strace.
 
 use std::{
@@ -186,7 +186,7 @@ fn is_elsewhere(tried: &Tried, effects: &Effects, tree: &Sample) -> bool {
     let Tried::Path { path, access: Access::Read } = tried else { return false };
     let places = OF_THE_SYSTEM.iter().any(|place| path.starts_with(place));
     let declared = effects.paths().iter().any(|effect| path.starts_with(real(&effect.path)));
-    // Whoever asks where it is goes up to the root, and a home is looked into for settings.
+    // A program that asks where it is goes up to the root, and a home is looked into for settings.
     let above = tree.root().starts_with(path) || path.starts_with(tree.home());
     !(places || declared || above || path.starts_with(tree.workspace()))
 }

@@ -140,7 +140,7 @@ pub(crate) fn surprises(
         .arg(sandboxed.get_program())
         .args(["sandbox", "--network", "off", "--write"])
         .arg(sample.workspace());
-    // What goes on for ever must end by itself: whoever kills strace lets go of what it watches.
+    // What goes on for ever must end by itself: to kill strace is to let go of what it watches.
     let limit = format!("{}s", LIMIT.as_secs() / 2);
     strace.args(["--", "env", "GIT_OPTIONAL_LOCKS=0", "timeout", "-k", "1s", &limit, "bash", "-c", line]);
     strace

@@ -1,4 +1,4 @@
-//! Asking on behalf of a session: whoever is asked is told whose question it is, also where it comes from somewhere else, such as
+//! Asking on behalf of a session: the question carries the session that it is asked for, also where it comes from somewhere else, such as
 //! a server that a call has reached.
 
 use std::sync::Arc;

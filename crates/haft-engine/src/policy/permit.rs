@@ -65,7 +65,7 @@ impl Permit {
         self.warrant
     }
 
-    /// Whether somebody or a rule said yes to what the call runs. Otherwise it runs because it stays inside the workspace.
+    /// Whether a person or a rule allowed what the call runs. Otherwise it runs because it stays inside the workspace.
     pub fn is_approved(&self) -> bool {
         self.warrant != Warrant::Policy || self.decision.approved
     }

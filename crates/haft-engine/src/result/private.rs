@@ -1,6 +1,6 @@
 //! Where large results are kept by an engine that was given no store.
 //!
-//! Each engine has one directory with a name that nobody can guess, made when it is first needed, and each session has one
+//! Each engine has one directory with an unguessable name, made when it is first needed, and each session has one
 //! in it. A session's goes when the session ends, the engine's with the engine; what a killed process left is removed by the
 //! next one that finds it unlocked.
 
@@ -58,7 +58,7 @@ impl PrivateRoot {
         let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
         let is_candidate = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
         for entry in entries.flatten().filter(is_candidate) {
-            // Only a directory of ours, which nobody holds. What cannot be removed stays for the next start.
+            // Only a directory of ours that no process holds. What cannot be removed stays for the next start.
             if let Ok(directory) = open_private(&entry.path())
                 && flock(&directory, FlockOperation::NonBlockingLockExclusive).is_ok()
                 && is_at(&directory, &entry.path())

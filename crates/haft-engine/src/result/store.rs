@@ -118,12 +118,12 @@ fn prepare(directory: &Path) -> io::Result<()> {
     )))
 }
 
-/// Whether it is a directory of this user's that nobody else may enter.
+/// Whether it is a directory of this user's that no other user may enter.
 pub(super) fn is_private(found: &Metadata) -> bool {
     found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0
 }
 
-/// Whether nobody else may replace what is in a directory: it is this user's or the system's, and others may not write to it
+/// Whether no other user may replace what is in a directory: it is this user's or the system's, and others may not write to it
 /// or only to what is theirs.
 fn is_kept_from_others(found: &Metadata) -> bool {
     let is_trusted = [0, geteuid().as_raw()].contains(&found.uid());

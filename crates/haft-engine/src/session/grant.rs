@@ -43,7 +43,7 @@ pub(super) struct Declared<'a> {
     pub(super) read_only: bool,
     /// Whether nothing may run beside it.
     pub(super) runs_alone: bool,
-    /// Whether somebody or a rule said yes to what it runs.
+    /// Whether a person or a rule allowed what it runs.
     pub(super) approved: bool,
 }
 
@@ -112,7 +112,7 @@ fn writable(
     (roots, made)
 }
 
-/// A call that nobody approved reads the workspace, and what it declared. So does every call of a session that is kept to
+/// A call without approval reads the workspace, and what it declared. So does every call of a session that is kept to
 /// its workspace, as far as what it declared is within that.
 fn readable(session: &Session, declared: &Declared<'_>, boundary: Option<Vec<PathBuf>>) -> ReadScope {
     if declared.approved && boundary.is_none() {
@@ -159,7 +159,7 @@ fn masked(
     Ok(with_targets(masked))
 }
 
-/// Masks a place that rules ask about, but for what the call declared to read: that is what somebody was asked about. Of a
+/// Masks a place that rules ask about, but for what the call declared to read: that is what the question named. Of a
 /// directory only the declared part is open, and its neighbours are masked one by one.
 fn mask_around(path: PathBuf, declared: &Declared<'_>, masked: &mut Vec<PathBuf>) {
     if masked.len() > MOST_MASKED || !declared.reads().any(|place| place.starts_with(&path)) {

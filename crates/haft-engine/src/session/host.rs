@@ -46,7 +46,7 @@ pub(crate) struct CallHost {
     read_only: bool,
     /// Whether nothing may run beside it: it may change what others stand on.
     runs_alone: bool,
-    /// Whether it runs because somebody or a rule said yes to what it runs. Not before it is permitted.
+    /// Whether it runs because a person or a rule allowed what it runs. Not before it is permitted.
     approved: AtomicBool,
     /// Which tool: rules may speak of it alone.
     entry: Entry,

@@ -1,8 +1,8 @@
 //! The calls that a session has seen, in this process and before it: is one that arrives new, or does it come again?
 //!
-//! A call that may change something is made once, with a journal and without: whoever drops a turn, lets it time out, sends
-//! it again or begins another session under the same id finds here how far it came. What a journal adds is that other
-//! processes know it, too. A call that only looks is made again, so that it shows what is there now.
+//! A call that may change something is made once, with a journal and without: a turn that was dropped, timed out or is sent
+//! again, and another session under the same id, find here how far it came. What a journal adds is that other processes
+//! know it, too. A call that only looks is made again, so that it shows what is there now.
 //!
 //! An id and an input that came before are the same call, sent again. But some models count their calls anew in each
 //! turn, and then `call_1` with the same input is a new call. Such a session gives itself away: sooner or later an id comes with
@@ -104,7 +104,7 @@ impl KnownSessions {
         self.lock().calls.get(identity).cloned()
     }
 
-    /// Remembers the calls of a session. Gives those that somebody else brought first, if they did.
+    /// Remembers the calls of a session. Gives the calls that another source brought first, if there are any.
     pub(crate) fn add(&self, identity: &Identity, known: Arc<Known>) -> Arc<Known> {
         let mut sessions = self.lock();
         if let Some(known) = sessions.calls.get(identity) {
@@ -152,7 +152,7 @@ struct Calls {
     turn: u32,
     /// Those that never came to their end, as far as is known.
     open: BTreeSet<u32>,
-    /// Those whose results nobody has got yet.
+    /// Calls whose results were not delivered yet.
     undelivered: BTreeSet<u32>,
     /// Turns, and those of them before from which calls came again in them.
     came_again: BTreeSet<(u32, u32)>,
@@ -180,7 +180,7 @@ pub(crate) enum Did {
     Look,
     /// It may have changed something.
     Change,
-    /// It may have changed something that nobody takes back, or it was stopped on the way, so that nobody can say what it did.
+    /// It may have changed something irreversibly, or it was stopped on the way, so that its effect is unknown.
     Irreversible,
 }
 
@@ -250,7 +250,7 @@ impl Known {
         turn
     }
 
-    /// Whoever began the turn has its results.
+    /// The results were delivered to the program that began the turn.
     pub(crate) fn delivered(&self, turn: u32) {
         self.lock().undelivered.remove(&turn);
     }
@@ -279,7 +279,7 @@ impl Known {
     /// A call arrives.
     ///
     /// `recalls`: a journal keeps the results of all calls. Without one, a call whose result was given is a new one when it
-    /// comes again, unless nobody could take it back.
+    /// comes again, unless it is irreversible.
     pub(crate) fn arrives(&self, identity: &Identity, turn: u32, call: &Call, recalls: bool) -> Arrival {
         let digest = identity.digest(call);
         let mut calls = self.lock();
@@ -326,7 +326,7 @@ impl Known {
         Arrival { key, before: came_again.map(how_far), is_recent, was_told }
     }
 
-    /// A call may have been made by somebody of whom nothing is known here: another process, or another session. One that is
+    /// A call may have been made elsewhere, without a record here: by another process, or another session. One that is
     /// not known is taken for one that was cut off, unless a journal would know it.
     pub(crate) fn suspect(&self, identity: &Identity, call: &Call) {
         let digest = identity.digest(call);
@@ -374,7 +374,7 @@ impl Known {
         self.change(key, |before| (before.state, before.did) = (CallState::Finished, did));
     }
 
-    /// Keeps what came of a call, for whoever sends it again.
+    /// Keeps what came of a call, in case it is sent again.
     pub(crate) fn keep(&self, key: &CallKey, finished: Finished) {
         let mut calls = self.lock();
         calls.results.push_back((key.clone(), finished));

@@ -204,7 +204,7 @@ impl Session {
         self.engine().redactor()
     }
 
-    /// Whom it asks.
+    /// The asker that gets its questions.
     pub fn asker(&self) -> &dyn Asker {
         &*self.0.asker
     }
@@ -236,7 +236,7 @@ impl Session {
         self.0.begun.sandbox.as_deref().unwrap_or(&self.0.engine.settings().sandbox)
     }
 
-    /// Whether the kernel keeps what nobody approved from reading anything but the workspace.
+    /// Whether the kernel confines calls without approval to reading the workspace.
     pub(crate) fn confines_reading(&self) -> bool {
         self.sandbox().enabled && self.sandbox().confines_reading
     }

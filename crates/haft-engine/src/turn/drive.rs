@@ -46,7 +46,7 @@ pub(crate) async fn drive(
     drive_undelivered(session, feed, events, interrupt).await.deliver(session)
 }
 
-/// The results of a turn, for whoever takes them later.
+/// The results of a turn, to be taken later.
 pub(crate) struct Driven {
     turn: u32,
     results: Vec<ToolResult>,
@@ -78,7 +78,7 @@ pub(crate) async fn drive_undelivered(
     Driven { turn: cx.turn, results }
 }
 
-/// A turn whose results nobody has got. If it is dropped, the model was not shown what its calls have read.
+/// A turn whose results were not delivered. If it is dropped, the model was not shown what its calls have read.
 struct Undelivered<'a>(&'a Session);
 
 impl Drop for Undelivered<'_> {
@@ -197,7 +197,7 @@ fn perform<'t>(cx: CallCx<'t>, slot: usize, work: Work<'t>) -> Running<'t> {
     }
 }
 
-/// A panic of what the program brought (whoever is asked, a hook, a journal, a store) is the end of one call, and no other.
+/// A panic of what the program brought (an asker, a hook, a journal, a store) is the end of one call, and no other.
 async fn contained<'t>(
     cx: CallCx<'t>,
     (call, name): (CallId, String),

@@ -63,7 +63,7 @@ impl<'a> KernelCx<'a> {
         self.turn.session
     }
 
-    /// Whom the session asks.
+    /// The session's asker.
     pub fn asker(&self) -> &'a dyn Asker {
         self.turn.session.asker()
     }

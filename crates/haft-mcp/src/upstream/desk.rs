@@ -214,7 +214,7 @@ impl Desk for Ears {
     }
 }
 
-/// The desk of a call that came from no client of ours: its progress is the call's, and who is asked is told whose call it is.
+/// The desk of a call that came from no client of ours: its progress is the call's, and a question names the session of that call.
 pub(super) struct CallDesk {
     desk: Arc<OwnDesk>,
     person: Option<Arc<dyn Asker>>,
@@ -222,7 +222,7 @@ pub(super) struct CallDesk {
 }
 
 impl CallDesk {
-    /// Asks whom the session of the call asks, if it has somebody of its own. To be made where the call runs.
+    /// Asks the asker of the call's session, if it has one of its own. To be made where the call runs.
     pub(super) fn of(desk: &Arc<OwnDesk>, cx: &Cx) -> CallDesk {
         let person = asker_of_call().or_else(|| desk.person.clone());
         let session = cx.session();

@@ -442,7 +442,7 @@ impl<'a> Judge<'a> {
         self.told = true;
         let statement = database::judge(arg);
         self.raise(statement.class);
-        // Who may run the program at all may give it code.
+        // A rule that allows the program at all allows any code for it.
         if let Some(doubt) = statement.doubt.filter(|_| !self.case.entry.habits.open) {
             self.facts.doubt(doubt);
         }
@@ -548,7 +548,7 @@ fn misplaced(entry: &Entry, walk: &Walk<'_>) -> bool {
     !alike || (unclear_last && placed + 1 == walk.operands.len())
 }
 
-/// Whether a path does not lead out of the directory by its words. Where links lead is for whoever judges the path.
+/// Whether a path does not lead out of the directory by its words. Where links lead is judged with the path.
 fn is_below(arg: &Arg) -> bool {
     matches!(arg, Arg::Known(path) if !path.starts_with(['/', '~']) && path.split('/').all(|name| name != ".."))
 }

@@ -1,6 +1,6 @@
 //! Places that a program writes to because it knows them: `git config` and its settings, `npm login` and its keys.
 //!
-//! The text is for people who check it; its head says what each word means. A line that cannot be read is left out; a test
+//! People check the text; its head says what each word means. A line that cannot be read is left out; a test
 //! sees to it that there is none.
 
 use std::{collections::HashMap, sync::LazyLock};

@@ -48,7 +48,7 @@ impl Loopback {
 /// Whether a host is this machine for whoever names it, and so a process's own loopback.
 pub fn is_loopback(host: &str) -> bool {
     let host = host_in_one_form(host);
-    // Who connects to no address at all connects to this machine.
+    // A connection to no address at all is one to this machine.
     let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
     *host == *"localhost" || host.ends_with(".localhost") || address_of(&host).is_some_and(is_here)
 }

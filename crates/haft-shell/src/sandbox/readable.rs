@@ -47,7 +47,7 @@ const SYSTEM: [&str; 32] = [
     "/var/lib/texmf",
 ];
 
-/// So many entries of `/etc` are looked at. What comes after them is private until somebody looks.
+/// So many entries of `/etc` are looked at. What comes after them counts as private.
 const SETTINGS_LIMIT: usize = 20_000;
 
 /// What a home has of runtimes, and of git's settings. Tokens and histories lie beside them.
@@ -116,7 +116,7 @@ const RUNTIME_VARIABLES: [&str; 11] = [
 
 /// What a process needs that works in a directory, the workspace as a rule, and has this home. All of it is without links.
 pub(super) fn needed(directory: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    // Programs ask the variable, also where nobody says whose home it is.
+    // Programs ask the variable, also where no home is given.
     let from_variable = || env::var_os("HOME").and_then(|home| real(Path::new(&home)));
     let home = home.map(Path::to_owned).or_else(from_variable);
     let home = home.as_deref();
@@ -154,8 +154,8 @@ fn system() -> &'static [PathBuf] {
     })
 }
 
-/// The parts of a directory that everybody may read; `None` if that is all of it. What only some may read is theirs, also if
-/// we are root, whom no mode keeps out.
+/// The parts of a directory that every user may read; `None` if that is all of it. The rest is private, also if
+/// this process is root's, which no mode keeps out.
 fn open_to_all(directory: &Path, left: &mut usize) -> Option<Vec<PathBuf>> {
     let mut parts = Vec::new();
     let mut is_whole = true;
@@ -211,7 +211,7 @@ fn programs() -> Vec<PathBuf> {
     PROGRAMS.get_or_init(find).clone()
 }
 
-/// The files that the user's own settings of git name: who cannot read one of them cannot use git at all.
+/// The files that the user's own settings of git name: without one of them git does not start.
 fn included(home: &Path) -> Vec<PathBuf> {
     const NAMING: [&str; 3] = ["path", "excludesfile", "attributesfile"];
     let mut places = Vec::new();
@@ -251,7 +251,7 @@ fn repository_of(directory: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The directory that `.git` is or names. A file is a claim of whoever wrote it: the directory must name it in turn.
+/// The directory that `.git` is or names. A file is only a claim: the directory must name it in turn.
 fn git_directory(named: &Path) -> Option<PathBuf> {
     if fs::symlink_metadata(named).ok()?.is_dir() {
         return Some(named.to_owned());

@@ -555,8 +555,8 @@ pub(super) fn receive_descriptor(over: &OwnedFd) -> Answer<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(parcel.fd) })
 }
 
-/// Makes the terminal at descriptor 0, or at 1 where nobody types, the one of this session, if it is a terminal that
-/// nobody has.
+/// Makes the terminal at descriptor 0, or at 1 where there is no input, the one of this session, if it is a terminal that
+/// no session has.
 pub(super) fn take_terminal() {
     let take = |fd: c_long| call!(SYS_ioctl, fd, libc::TIOCSCTTY as c_ulong, 0 as c_long);
     let _ = take(0).or_else(|_| take(1));

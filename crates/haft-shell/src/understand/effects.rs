@@ -48,7 +48,7 @@ pub(super) fn of(acts: &[Act], grounds: &Grounds) -> Effects {
     if halts { sum.effects.and_state(MACHINE, Access::Write) } else { sum.effects }
 }
 
-/// Places with all that somebody has in them.
+/// Places with all that a person has in them.
 #[derive(Debug)]
 pub(super) struct Grounds {
     cwd: PathBuf,

@@ -1,4 +1,4 @@
-//! Who follows links.
+//! Which programs follow links.
 //!
 //! A program that goes through a directory leaves links alone as a rule, and follows them if it is told to: then it reads
 //! what a link in there names, wherever that is.

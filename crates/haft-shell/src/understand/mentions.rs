@@ -1,4 +1,4 @@
-//! The paths that words may name, where nobody knows what a program does with its words.
+//! The paths that words may name, where it is not known what a program does with its words.
 //!
 //! `node --env-file=.env`, `curl -w @.env`, `mysql -e 'source .env'`: of a program that is not followed any part of any word
 //! may be a path. These are no effects, because most of them are just text; they are there to be held against what nobody may

@@ -67,7 +67,7 @@ pub enum Act {
         /// Where.
         places: Places,
     },
-    /// The shell looks up the names that fit a pattern, whoever gets them.
+    /// The shell looks up the names that fit a pattern, whatever becomes of them.
     List {
         /// The pattern.
         pattern: String,

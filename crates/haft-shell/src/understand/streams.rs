@@ -116,7 +116,7 @@ pub(super) fn only_looks(argv: &[Arg]) -> bool {
         && facts.touches.iter().all(|touch| touch.access == Access::Read)
 }
 
-/// `find a b -name x -print0`: with links followed, or with other words printed, nobody knows.
+/// `find a b -name x -print0`: with links followed, or with other words printed, it is not known.
 fn found(words: &[Arg]) -> Option<Names> {
     let begins =
         |arg: &Arg| matches!(arg, Arg::Known(word) if word.starts_with('-') || word == "(" || word == "!");

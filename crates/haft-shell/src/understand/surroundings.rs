@@ -1,6 +1,6 @@
 //! The directory in which a command runs, where what the command is depends on it.
 //!
-//! `cargo --version` prints a version unless a `rust-toolchain.toml` says what `cargo` is. So somebody has to look, at the
+//! `cargo --version` prints a version unless a `rust-toolchain.toml` says what `cargo` is. So the disk has to be looked at, at the
 //! places where the program would, links and all.
 
 use std::{

@@ -33,7 +33,7 @@ const DEEPEST: usize = 24;
 
 pub(super) struct Walk<'a> {
     base: &'a PathBase,
-    /// Who is asked what names mean on this machine, if that can be known.
+    /// What names mean on this machine, if that can be known.
     lookup: Option<Lookup>,
     /// Its answers, so that a long line asks once.
     found_inside: HashMap<(PathBuf, String), bool>,
@@ -64,7 +64,7 @@ struct After {
     failed: Places,
 }
 
-/// Who finds a program by its name.
+/// What finds a program by its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Finder {
     /// The shell, which has commands of its own.
@@ -543,7 +543,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is assigned is more than a text: whoever forbids a command that is in it is heard.
+    /// What is assigned is more than a text: a rule that denies a command in it holds.
     fn doubt_about(&mut self, doubt: Option<String>, words: &[Word]) {
         let Some(doubt) = doubt else { return };
         self.doubt(doubt);

@@ -124,7 +124,7 @@ fn is_pwd(script: &Script) -> bool {
         && matches!(&words[..], [word] if matches!(&word.parts[..], [Part::Literal(name)] if name == "pwd"))
 }
 
-/// What `<(…)` becomes, more or less: no file can have this name, so that whoever writes it means nothing else.
+/// What `<(…)` becomes, more or less: no file can have this name, so that it means nothing else.
 pub(super) const PIPE: &str = "/dev/fd/pipe";
 
 /// A word that is being put together.

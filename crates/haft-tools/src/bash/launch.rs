@@ -39,8 +39,8 @@ pub(super) async fn launch(
     start(launch, grant, session, cx, cannot_run).await
 }
 
-/// What a command finds around it that nobody approved: no programs of the workspace, and a git that runs nothing that the
-/// repository names. Whoever approved a command approved it with the user's own settings.
+/// What a command without approval finds around it: no programs of the workspace, and a git that runs nothing that the
+/// repository names. An approved command has the user's own settings.
 async fn unasked(
     command: &str,
     session: &SessionFacts,

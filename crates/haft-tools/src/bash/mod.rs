@@ -153,7 +153,7 @@ impl Tool for Bash {
             input.hosts.iter().fold(known, |effects, host| effects.and_host(host, Access::Write));
         let with_reads = input.read.iter().fold(with_hosts, Effects::and_reads);
         let mut effects = input.write.iter().fold(with_reads, Effects::and_writes);
-        // Who may write a file can read it, unless somebody keeps it away.
+        // A process that may write a file can read it, unless a mask keeps it away.
         input.write.iter().for_each(|path| effects.push_mention(path.to_path_buf(), Spelling::Path));
         effects
     }

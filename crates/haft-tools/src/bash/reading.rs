@@ -1,4 +1,4 @@
-//! What a command may read that nobody approved.
+//! What a command without approval may read.
 
 use std::{fs, os::unix::fs::symlink, thread};
 

@@ -80,9 +80,9 @@ pub struct SessionOptions {
     pub is_new: bool,
     /// Which tools were called in this workspace before: they rise a little when tools are searched for.
     pub usage: Option<Arc<dyn Usage>>,
-    /// Whom this session asks; the engine's asker if it is not given.
+    /// The asker of this session; the engine's if it is not given.
     pub asker: Option<Arc<dyn Asker>>,
-    /// Who keeps the rules of a person who says *always* in this session; the engine's keeper if it is not given.
+    /// The keeper of the rules that an *always* in this session makes; the engine's if it is not given.
     pub rule_keeper: Option<Arc<dyn RuleKeeper>>,
     /// Sources of tools that only this session has, besides the engine's. Of two tools of one name, the engine's wins.
     pub sources: Vec<Arc<dyn Source>>,
@@ -160,7 +160,7 @@ impl Session {
         };
         let workspace = place(options.workspace)?;
         engine.clean_up();
-        // Nobody has used an id that is made here.
+        // An id that is made here is new.
         let is_new = options.is_new || options.id.is_none();
         let id = options.id.unwrap_or_else(|| Uuid::now_v7().to_string().into());
         let results = engine.results();

@@ -116,7 +116,7 @@ impl Session {
         self.0.known.get()
     }
 
-    /// Says that calls may have been made before by somebody of whom this session knows nothing: they stand without results
+    /// Says that calls may have been made before, without a record in this session: they stand without results
     /// in a conversation that goes on. One of them that may change something is not made then, unless it is known that it
     /// never began.
     pub async fn suspect(&self, calls: &[Call]) {
@@ -151,7 +151,7 @@ impl Session {
         turn
     }
 
-    /// Whoever began a turn has its results.
+    /// The results were delivered to the program that began a turn.
     pub(crate) fn delivered(&self, turn: u32) {
         if let Some(known) = self.known_by_now() {
             known.delivered(turn);

@@ -87,7 +87,7 @@ impl CallCx<'_> {
         }
     }
 
-    /// A call begins. One that may change something must be claimed: whether nobody else has it.
+    /// A call begins. One that may change something must be claimed. Says whether this run has it.
     pub(super) fn claim(&self, prepared: &Prepared<'_>, ticket: &Ticket) -> bool {
         let Some(known) = self.session.known_by_now() else { return true };
         if known.state(&ticket.key) == Some(CallState::CutOff) {
@@ -139,7 +139,7 @@ impl CallCx<'_> {
 }
 
 /// Settles a call that may change something and that this process has begun before: waits while it runs, and ends this one if
-/// it must not be made again. Nobody is asked about such a call.
+/// it must not be made again. No question is asked about such a call.
 pub(super) async fn settle_earlier(
     cx: &CallCx<'_>,
     prepared: &Prepared<'_>,
@@ -187,7 +187,7 @@ impl Ticket {
         self.before == Some(CallState::Finished)
     }
 
-    /// Whether an earlier run of it in this process was dropped, so that nobody runs it here.
+    /// Whether an earlier run of it in this process was dropped, so that it does not run here.
     pub(super) fn was_dropped(&self) -> bool {
         self.was_dropped.load(Ordering::Relaxed)
     }

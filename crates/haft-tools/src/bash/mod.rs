@@ -58,10 +58,10 @@ pub(crate) struct BashInput {
     /// Hosts that it must reach, like `docs.rs`. It has no network otherwise.
     #[serde(default)]
     hosts: Vec<String>,
-    /// What it must read outside the workspace, unless the command names it.
+    /// What else it must read outside the workspace.
     #[serde(default)]
     read: Vec<AbsolutePath>,
-    /// What it must write outside the workspace; nothing else there can be written.
+    /// What it must write outside the workspace.
     #[serde(default)]
     write: Vec<AbsolutePath>,
 }

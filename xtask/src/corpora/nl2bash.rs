@@ -27,8 +27,19 @@ use crate::{
 const LINES: &str = "data/bash/all.cm";
 
 /// What every program may read: the system's own files, and what the kernel tells.
-const OF_THE_SYSTEM: [&str; 12] = [
-    "/var/run", "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev", "/run",
+const OF_THE_SYSTEM: [&str; 13] = [
+    "/var/run",
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/etc",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/run",
+    "/var/cache/man",
     "/var/lib",
 ];
 
@@ -188,7 +199,15 @@ fn is_elsewhere(tried: &Tried, effects: &Effects, tree: &Sample) -> bool {
     let declared = effects.paths().iter().any(|effect| path.starts_with(real(&effect.path)));
     // A program that asks where it is goes up to the root, and a home is looked into for settings.
     let above = tree.root().starts_with(path) || path.starts_with(tree.home());
-    !(places || declared || above || path.starts_with(tree.workspace()))
+    !(places || declared || above || is_of_the_manual(path) || path.starts_with(tree.workspace()))
+}
+
+/// `man` and `apropos` look for pages beside the programs of `PATH`.
+fn is_of_the_manual(path: &Path) -> bool {
+    let path_variable = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path_variable)
+        .filter_map(|directory| directory.parent().map(Path::to_owned))
+        .any(|prefix| ["man", "share/man"].iter().any(|pages| path.starts_with(prefix.join(pages))))
 }
 
 #[cfg(test)]

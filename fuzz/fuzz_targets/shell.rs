@@ -42,7 +42,8 @@ fn check_shown(shown: &str, parsed: &Parsed, effects: &Effects) {
 }
 
 fn effects_of(text: &str) -> Effects {
-    understand(text, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None }).effects()
+    understand(text, &PathBase { cwd: "/w/app".into(), home: Some("/home/u".into()), workspace: None })
+        .effects()
 }
 
 fn commands(effects: &Effects) -> BTreeSet<&[String]> {

@@ -99,8 +99,8 @@ impl Body {
     fn line(&mut self, text: &[u8], start: usize, end: usize, spans: &mut Vec<Span>) {
         let line = &text[start..end];
         let before = std::mem::replace(&mut self.last, [None; REMEMBERED]);
-        let announced = std::mem::take(&mut self.is_announced);
-        let public = self.public;
+        let mut announced = std::mem::take(&mut self.is_announced);
+        let mut public = self.public;
         self.public = public.saturating_sub(1);
         let hide = |run: (usize, usize)| Span {
             start: start + run.0,
@@ -109,6 +109,14 @@ impl Body {
             sure: true,
         };
         let (mut earlier, mut rest) = (before, 0);
+        // What is announced in this very line says more than what was above.
+        if let Some(first) = runs(line).next()
+            && let Some(place) = announcement(&line[..first.0])
+        {
+            announced = is_private(line, place);
+            public = if announced { 0 } else { MOST_HEADERS };
+            (earlier, self.public) = ([None; REMEMBERED], public);
+        }
         for run in runs(line) {
             let length = run.1 - run.0;
             rest = run.1;
@@ -147,8 +155,7 @@ impl Body {
             spans.extend(others.filter(|word| !words::is_words(&line[word.0..word.1])).map(hide));
         }
         if let Some(place) = announcement(line) {
-            let is_private = memmem::find(&line[place.saturating_sub(8)..], b"PRIVATE ").is_some()
-                || line[..place].ends_with(b"Private");
+            let is_private = is_private(line, place);
             // Behind what was taken out of this very line, nothing more of it comes.
             self.is_announced = is_private && !is_marked(&line[place..]);
             self.public = if is_private { 0 } else { MOST_HEADERS };
@@ -233,12 +240,20 @@ fn announcement(text: &[u8]) -> Option<usize> {
     // The end of a first line says it as well: its beginning may have been taken out.
     const MARKS: [&[u8]; 5] = [b"-- BEGIN ", b"--BEGIN ", b"-Lines: ", b"CERTIFICATE--", b"PUBLIC KEY--"];
     let place = MARKS.iter().filter_map(|mark| memmem::find(text, mark)).min()?;
-    let near = &text[place.saturating_sub(40)..text.len().min(place + 8)];
+    // The end of a key says nothing of what begins in the line below it.
+    let line = memchr::memrchr(b'\n', &text[..place]).map_or(0, |before| before + 1);
+    let near = &text[line.max(place.saturating_sub(40))..text.len().min(place + 8)];
     if memmem::find(near, b"-END ").is_none() {
         return Some(place);
     }
     let rest = place + 8;
     text.get(rest..).and_then(announcement).map(|place| rest + place)
+}
+
+/// Whether it is a private key that is announced there.
+fn is_private(line: &[u8], place: usize) -> bool {
+    memmem::find(&line[place.saturating_sub(8)..], b"PRIVATE ").is_some()
+        || line[..place].ends_with(b"Private")
 }
 
 /// How certificates, public keys, pictures, archives and documents begin in base64.

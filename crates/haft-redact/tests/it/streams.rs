@@ -293,3 +293,16 @@ fn hidden_ranges_of_a_long_line_leave_what_is_between() {
     let mark = || "[redacted: password]".to_owned();
     assert_eq!(values, [("k7Trombo9".to_owned(), mark()), ("k7Trombo9zz81".to_owned(), mark())]);
 }
+
+#[test]
+fn the_end_of_one_key_does_not_hide_the_beginning_of_the_next() {
+    let text =
+        "--.git/---BEGIN RSA PRIVATE KEY-----\nP7Trombo9=k7Trombo9\nx&\n-----END RSA PRIVATE KEY-----\n"
+            .repeat(3);
+    let clean = redactor().redact(&text).text.into_owned();
+    assert_eq!(clean.matches("k7Trombo9").count(), 0, "{clean}");
+    for step in [1, 6, 40] {
+        let cuts: Vec<usize> = (step..text.len()).step_by(step).collect();
+        check(&text, &cuts);
+    }
+}

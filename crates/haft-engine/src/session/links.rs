@@ -51,15 +51,15 @@ pub(super) struct Links<'a> {
 
 /// Something below a path: as it is named, and what it is.
 #[derive(Debug, Clone)]
-struct Place {
+struct Entry {
     named: PathBuf,
     real: PathBuf,
     is_link: bool,
 }
 
-impl Place {
-    fn new(named: PathBuf, real: PathBuf) -> Place {
-        Place { named, real, is_link: false }
+impl Entry {
+    fn new(named: PathBuf, real: PathBuf) -> Entry {
+        Entry { named, real, is_link: false }
     }
 }
 
@@ -75,7 +75,7 @@ impl<'a> Links<'a> {
     /// Looks up what an effect opens below its path, which is really `target`.
     pub(super) fn look_below(&mut self, effect: &PathEffect, target: &Path) {
         let Below { pattern, follows_links } = &effect.below;
-        let root = Place::new(effect.path.clone(), target.to_owned());
+        let root = Entry::new(effect.path.clone(), target.to_owned());
         let Some(pattern) = pattern else {
             return self.walk(effect, target, root, None, true);
         };
@@ -91,7 +91,7 @@ impl<'a> Links<'a> {
     }
 
     /// A place that is not below where the command looks is one more.
-    fn note(&mut self, effect: &PathEffect, root: &Path, place: &Place) {
+    fn note(&mut self, effect: &PathEffect, root: &Path, place: &Entry) {
         if place.real.starts_with(root) || !self.seen.insert(place.real.clone()) || is_program(&place.real) {
             return;
         }
@@ -108,7 +108,7 @@ impl<'a> Links<'a> {
     }
 
     /// What fits a pattern, component by component.
-    fn fitting(&mut self, root: Place, components: &[&str]) -> Vec<Place> {
+    fn fitting(&mut self, root: Entry, components: &[&str]) -> Vec<Entry> {
         let looked_in = root.real.clone();
         let mut places = vec![root];
         for component in components {
@@ -118,7 +118,7 @@ impl<'a> Links<'a> {
                 // What a link names outside that is not there may be there when the command runs.
                 if !place.real.starts_with(&looked_in) && !place.real.exists() {
                     next.push(match name {
-                        Some(name) => Place::new(place.named.join(&name), place.real.join(name)),
+                        Some(name) => Entry::new(place.named.join(&name), place.real.join(name)),
                         None => place,
                     });
                     continue;
@@ -140,11 +140,11 @@ impl<'a> Links<'a> {
         &mut self,
         effect: &PathEffect,
         root: &Path,
-        place: Place,
+        place: Entry,
         name: Option<&str>,
         through_links: bool,
     ) {
-        let is_meant = |entry: &Place| {
+        let is_meant = |entry: &Entry| {
             name.is_none_or(|name| has_name(entry, |own| fits_anywhere(name.as_bytes(), own)))
         };
         let mut waiting = vec![place];
@@ -170,7 +170,7 @@ impl<'a> Links<'a> {
     }
 
     /// The entries of a directory; none of anything else.
-    fn entries(&mut self, directory: &Place) -> Vec<Place> {
+    fn entries(&mut self, directory: &Entry) -> Vec<Entry> {
         let Ok(entries) = fs::read_dir(&directory.real) else { return Vec::new() };
         let mut places = Vec::new();
         for entry in entries.flatten() {
@@ -183,7 +183,7 @@ impl<'a> Links<'a> {
                 (directory.named.join(entry.file_name()), directory.real.join(entry.file_name()));
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             let real = if is_link { locate(&path).ok() } else { Some(path) };
-            places.extend(real.map(|real| Place { named, real, is_link }));
+            places.extend(real.map(|real| Entry { named, real, is_link }));
         }
         places.sort_by(|a, b| a.named.cmp(&b.named));
         places
@@ -191,13 +191,13 @@ impl<'a> Links<'a> {
 }
 
 /// An entry by its name, if it is there.
-fn entry(directory: &Place, name: &Path) -> Option<Place> {
+fn entry(directory: &Entry, name: &Path) -> Option<Entry> {
     let path = directory.real.join(name);
     fs::symlink_metadata(&path).ok()?;
-    Some(Place::new(directory.named.join(name), locate(&path).ok()?))
+    Some(Entry::new(directory.named.join(name), locate(&path).ok()?))
 }
 
-fn has_name(place: &Place, fits: impl Fn(&[u8]) -> bool) -> bool {
+fn has_name(place: &Entry, fits: impl Fn(&[u8]) -> bool) -> bool {
     place.named.file_name().is_some_and(|name| fits(name.as_bytes()))
 }
 
@@ -453,7 +453,7 @@ mod tests {
         let mut links = Links { names: NAMES_LIMIT - 1, ..Links::new(&root) };
         fs::write(root.join("a"), "").unwrap();
         fs::write(root.join("b"), "").unwrap();
-        links.entries(&Place::new(root.clone(), root.clone()));
+        links.entries(&Entry::new(root.clone(), root.clone()));
         assert!(links.found().is_cut);
     }
 }

@@ -17,7 +17,7 @@ const ITSELF: &str = "$0";
 /// Whether there is one in a script.
 pub(super) fn is_in(script: &Script) -> bool {
     let mut search = Search { within: vec![ITSELF.to_owned()], ..Search::default() };
-    search.script(script, Manner::InTurn);
+    search.script(script, CallKind::InTurn);
     search.endless || search.calls.len() <= MOST_FUNCTIONS && search.comes_back()
 }
 
@@ -26,14 +26,14 @@ struct Search {
     /// The functions around what is looked at, innermost last.
     within: Vec<String>,
     /// What each calls, and how.
-    calls: BTreeMap<String, Vec<(String, Manner)>>,
+    calls: BTreeMap<String, Vec<(String, CallKind)>>,
     /// There is a loop that never waits for what it starts.
     endless: bool,
 }
 
 /// How a command stands to the one that starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Manner {
+enum CallKind {
     /// One after the other.
     InTurn,
     /// In a pipeline with others.
@@ -43,53 +43,53 @@ enum Manner {
 }
 
 impl Search {
-    fn script(&mut self, script: &Script, manner: Manner) {
+    fn script(&mut self, script: &Script, kind: CallKind) {
         for item in &script.items {
-            let manner = if item.background { Manner::Left } else { manner };
-            self.pipeline(&item.first, manner);
-            item.rest.iter().for_each(|(_, pipeline)| self.pipeline(pipeline, manner));
+            let kind = if item.background { CallKind::Left } else { kind };
+            self.pipeline(&item.first, kind);
+            item.rest.iter().for_each(|(_, pipeline)| self.pipeline(pipeline, kind));
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, manner: Manner) {
-        let manner = if pipeline.commands.len() > 1 { manner.max(Manner::Piped) } else { manner };
-        pipeline.commands.iter().for_each(|command| self.command(command, manner));
+    fn pipeline(&mut self, pipeline: &Pipeline, kind: CallKind) {
+        let kind = if pipeline.commands.len() > 1 { kind.max(CallKind::Piped) } else { kind };
+        pipeline.commands.iter().for_each(|command| self.command(command, kind));
     }
 
-    fn command(&mut self, command: &Command, manner: Manner) {
+    fn command(&mut self, command: &Command, kind: CallKind) {
         match &command.kind {
             CommandKind::Simple { words, .. } => {
                 if let Some(name) = words.first().and_then(name) {
                     let within = self.within.last().cloned().unwrap_or_default();
-                    self.calls.entry(within).or_default().push((name, manner));
+                    self.calls.entry(within).or_default().push((name, kind));
                 }
                 self.endless |= is_code_that_forks(words);
                 words.iter().for_each(|word| self.parts(&word.parts));
             }
             CommandKind::Group(script) | CommandKind::Subshell(script) | CommandKind::Odd(_, script) => {
-                self.script(script, manner);
+                self.script(script, kind);
             }
             CommandKind::If { arms, otherwise } => {
                 for (condition, body) in arms {
-                    self.script(condition, manner);
-                    self.script(body, manner);
+                    self.script(condition, kind);
+                    self.script(body, kind);
                 }
-                otherwise.iter().for_each(|script| self.script(script, manner));
+                otherwise.iter().for_each(|script| self.script(script, kind));
             }
             CommandKind::While { until, condition, body } => {
                 self.endless |= always(condition, *until) && only_starts(body);
-                self.script(condition, manner);
-                self.script(body, manner);
+                self.script(condition, kind);
+                self.script(body, kind);
             }
             CommandKind::ArithmeticFor { expression, body } => {
                 self.endless |= has_no_end(expression) && only_starts(body);
-                self.script(body, manner);
+                self.script(body, kind);
             }
-            CommandKind::For { body, .. } => self.script(body, manner),
-            CommandKind::Case { arms, .. } => arms.iter().for_each(|(_, body, _)| self.script(body, manner)),
+            CommandKind::For { body, .. } => self.script(body, kind),
+            CommandKind::Case { arms, .. } => arms.iter().for_each(|(_, body, _)| self.script(body, kind)),
             CommandKind::Function { name: word, body } => {
                 self.within.push(name(word).unwrap_or_default());
-                self.command(body, Manner::InTurn);
+                self.command(body, CallKind::InTurn);
                 self.within.pop();
             }
             CommandKind::Arithmetic(_) | CommandKind::Test(_) => {}
@@ -100,7 +100,7 @@ impl Search {
         for part in parts {
             match part {
                 Part::Double(parts) => self.parts(parts),
-                Part::Command(script) | Part::Process(_, script) => self.script(script, Manner::InTurn),
+                Part::Command(script) | Part::Process(_, script) => self.script(script, CallKind::InTurn),
                 _ => {}
             }
         }
@@ -113,12 +113,12 @@ impl Search {
     /// Whether a function leads to itself, and there are more of it each time.
     fn multiplies(&self, name: &str) -> bool {
         let back = self.steps(name).filter(|(next, _)| self.leads_to(next, name));
-        let manners: Vec<Manner> = back.map(|(_, manner)| *manner).collect();
-        let piped = manners.iter().filter(|manner| **manner == Manner::Piped).count();
-        piped > 1 || manners.contains(&Manner::Left)
+        let kinds: Vec<CallKind> = back.map(|(_, kind)| *kind).collect();
+        let piped = kinds.iter().filter(|kind| **kind == CallKind::Piped).count();
+        piped > 1 || kinds.contains(&CallKind::Left)
     }
 
-    fn steps(&self, name: &str) -> impl Iterator<Item = &(String, Manner)> {
+    fn steps(&self, name: &str) -> impl Iterator<Item = &(String, CallKind)> {
         self.calls.get(name).into_iter().flatten().filter(|(next, _)| self.calls.contains_key(next))
     }
 

@@ -13,7 +13,7 @@ use crate::programs::Unless;
 
 /// What was seen.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum FileSearch {
     /// None of them is there.
     Clear,
     /// This one is.
@@ -23,7 +23,7 @@ pub(super) enum Sight {
 }
 
 /// Looks from a directory. What lies in the home itself is the person's own choice.
-pub(super) fn look(unless: Unless, directory: &Path, home: Option<&Path>) -> Sight {
+pub(super) fn look(unless: Unless, directory: &Path, home: Option<&Path>) -> FileSearch {
     match unless {
         Unless::Above(names) => above(names, directory, home),
         Unless::Beside(names) => beside(names, directory),
@@ -31,8 +31,8 @@ pub(super) fn look(unless: Unless, directory: &Path, home: Option<&Path>) -> Sig
 }
 
 /// Programs go up by the text of the path, or from where they really are.
-fn above(names: &[&str], directory: &Path, home: Option<&Path>) -> Sight {
-    let Ok(real) = directory.canonicalize() else { return Sight::Unsure };
+fn above(names: &[&str], directory: &Path, home: Option<&Path>) -> FileSearch {
+    let Ok(real) = directory.canonicalize() else { return FileSearch::Unsure };
     let mut places: Vec<&Path> = directory.ancestors().chain(real.ancestors()).collect();
     places.dedup();
     let is_own = |place: &Path| Some(place) == home && place != directory && place != real;
@@ -40,31 +40,31 @@ fn above(names: &[&str], directory: &Path, home: Option<&Path>) -> Sight {
         for name in names {
             let file = place.join(name);
             match fs::symlink_metadata(&file) {
-                Ok(_) => return Sight::Found(file),
+                Ok(_) => return FileSearch::Found(file),
                 Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-                Err(_) => return Sight::Unsure,
+                Err(_) => return FileSearch::Unsure,
             }
         }
     }
-    Sight::Clear
+    FileSearch::Clear
 }
 
-fn beside(names: &[&str], directory: &Path) -> Sight {
+fn beside(names: &[&str], directory: &Path) -> FileSearch {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         // Nothing runs where there is no directory.
-        Err(err) if err.kind() == ErrorKind::NotFound => return Sight::Clear,
-        Err(_) => return Sight::Unsure,
+        Err(err) if err.kind() == ErrorKind::NotFound => return FileSearch::Clear,
+        Err(_) => return FileSearch::Unsure,
     };
     for entry in entries {
-        let Ok(entry) = entry else { return Sight::Unsure };
+        let Ok(entry) = entry else { return FileSearch::Unsure };
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.split('.').next());
         if stem.is_some_and(|stem| names.contains(&stem)) {
-            return Sight::Found(entry.path());
+            return FileSearch::Found(entry.path());
         }
     }
-    Sight::Clear
+    FileSearch::Clear
 }
 
 #[cfg(test)]
@@ -82,17 +82,17 @@ mod tests {
         (dir, root)
     }
 
-    fn look_in(root: &Path, directory: &str) -> Sight {
+    fn look_in(root: &Path, directory: &str) -> FileSearch {
         look(NAMES, &root.join(directory), Some(&root.join("home")))
     }
 
     #[test]
     fn a_file_in_any_directory_above_is_seen() {
         let (_dir, root) = tree();
-        assert_eq!(look_in(&root, "home/project/sub"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project/sub"), FileSearch::Clear);
         for place in ["home/project/sub/tool.toml", "home/project/tool.toml", "tool.toml"] {
             fs::write(root.join(place), "").unwrap();
-            assert_eq!(look_in(&root, "home/project/sub"), Sight::Found(root.join(place)));
+            assert_eq!(look_in(&root, "home/project/sub"), FileSearch::Found(root.join(place)));
             fs::remove_file(root.join(place)).unwrap();
         }
     }
@@ -101,12 +101,12 @@ mod tests {
     fn a_link_and_a_name_below_a_directory_are_seen() {
         let (_dir, root) = tree();
         symlink("/nowhere", root.join("home/project/tool.toml")).unwrap();
-        assert!(matches!(look_in(&root, "home/project"), Sight::Found(_)));
+        assert!(matches!(look_in(&root, "home/project"), FileSearch::Found(_)));
         fs::remove_file(root.join("home/project/tool.toml")).unwrap();
         fs::create_dir(root.join("home/project/.tool")).unwrap();
-        assert_eq!(look_in(&root, "home/project"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project"), FileSearch::Clear);
         fs::write(root.join("home/project/.tool/config"), "").unwrap();
-        assert!(matches!(look_in(&root, "home/project"), Sight::Found(_)));
+        assert!(matches!(look_in(&root, "home/project"), FileSearch::Found(_)));
     }
 
     #[test]
@@ -114,18 +114,18 @@ mod tests {
         let (_dir, root) = tree();
         fs::create_dir_all(root.join("elsewhere/deep")).unwrap();
         symlink(root.join("elsewhere/deep"), root.join("home/project/link")).unwrap();
-        assert_eq!(look_in(&root, "home/project/link"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project/link"), FileSearch::Clear);
         fs::write(root.join("elsewhere/tool.toml"), "").unwrap();
-        assert_eq!(look_in(&root, "home/project/link"), Sight::Found(root.join("elsewhere/tool.toml")));
+        assert_eq!(look_in(&root, "home/project/link"), FileSearch::Found(root.join("elsewhere/tool.toml")));
     }
 
     #[test]
     fn the_person_s_own_file_in_the_home_is_no_surprise() {
         let (_dir, root) = tree();
         fs::write(root.join("home/tool.toml"), "").unwrap();
-        assert_eq!(look_in(&root, "home/project"), Sight::Clear);
+        assert_eq!(look_in(&root, "home/project"), FileSearch::Clear);
         assert!(
-            matches!(look_in(&root, "home"), Sight::Found(_)),
+            matches!(look_in(&root, "home"), FileSearch::Found(_)),
             "the home as a workspace is like any other"
         );
     }
@@ -133,20 +133,20 @@ mod tests {
     #[test]
     fn what_cannot_be_looked_at_is_unsure() {
         let (_dir, root) = tree();
-        assert_eq!(look_in(&root, "not/there"), Sight::Unsure);
+        assert_eq!(look_in(&root, "not/there"), FileSearch::Unsure);
     }
 
     #[test]
     fn a_module_of_any_kind_is_seen() {
         let (_dir, root) = tree();
         let look = || look(Unless::Beside(&["json"]), &root, None);
-        assert_eq!(look(), Sight::Clear);
+        assert_eq!(look(), FileSearch::Clear);
         for name in ["json.py", "json.cpython-312-x86_64-linux-gnu.so", "json"] {
             fs::write(root.join(name), "").unwrap();
-            assert_eq!(look(), Sight::Found(root.join(name)));
+            assert_eq!(look(), FileSearch::Found(root.join(name)));
             fs::remove_file(root.join(name)).unwrap();
         }
         fs::write(root.join("data.json"), "").unwrap();
-        assert_eq!(look(), Sight::Clear);
+        assert_eq!(look(), FileSearch::Clear);
     }
 }

@@ -21,19 +21,19 @@ fn lacks_support() -> bool {
 }
 
 /// A session in a repository from a stranger, and a file of the user outside of it.
-struct Desk {
+struct TestSession {
     workspace: Workspace,
     outside: tempfile::TempDir,
     session: Session,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Desk {
-    fn new(rules: &[&str]) -> Desk {
-        Desk::with(rules, Sandbox::default())
+impl TestSession {
+    fn new(rules: &[&str]) -> TestSession {
+        TestSession::with(rules, Sandbox::default())
     }
 
-    fn with(rules: &[&str], sandbox: Sandbox) -> Desk {
+    fn with(rules: &[&str], sandbox: Sandbox) -> TestSession {
         let workspace = Workspace::new("-- a.txt\ninside\n-- plain/b.txt\nbelow\n");
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("key"), "OUTSIDE\n").unwrap();
@@ -44,7 +44,7 @@ impl Desk {
         let options = SessionOptions { sandbox: Some(sandbox), ..SessionOptions::at(workspace.root()) };
         let session = engine.session(options).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        Desk { workspace, outside, session, runtime }
+        TestSession { workspace, outside, session, runtime }
     }
 
     /// The text that the model reads, and how it failed.
@@ -66,7 +66,7 @@ const ASKED: &str = "Nobody is there to be asked";
 
 #[test]
 fn what_a_link_of_the_repository_leads_to_is_asked_about() {
-    let desk = Desk::new(&[]);
+    let desk = TestSession::new(&[]);
     for command in [
         "cat notes.md",
         "cat *.md",
@@ -106,7 +106,7 @@ fn a_link_that_changes_between_the_question_and_the_command_shows_nothing_outsid
     if lacks_support() {
         return;
     }
-    let desk = Desk::new(&[]);
+    let desk = TestSession::new(&[]);
     let (root, key) = (desk.workspace.root().to_owned(), desk.outside.path().join("key"));
     let flip = move |target: &std::path::Path| {
         symlink(target, root.join("new")).unwrap();
@@ -133,7 +133,7 @@ fn a_file_that_names_files_shows_nothing_outside_and_the_result_says_how_to_ask(
     if lacks_support() || !std::path::Path::new("/usr/bin/man").exists() {
         return;
     }
-    let desk = Desk::new(&[]);
+    let desk = TestSession::new(&[]);
     fs::write(desk.workspace.root().join("x.1"), desk.placed(".so OUT/key\n")).unwrap();
     let told = desk.run("man ./x.1");
     assert!(!told.contains("OUTSIDE"), "{told}");
@@ -147,7 +147,7 @@ fn programs_start_that_only_tell_of_themselves() {
     if lacks_support() {
         return;
     }
-    let desk = Desk::new(&[]);
+    let desk = TestSession::new(&[]);
     for command in ["python3 --version", "node --version", "git --version", "id", "sort a.txt", "date"] {
         let told = desk.run(command);
         assert!(!told.contains("ermission denied") && !told.contains("refused"), "{command}: {told}");
@@ -157,12 +157,12 @@ fn programs_start_that_only_tell_of_themselves() {
 
 #[test]
 fn a_command_that_a_rule_covers_is_not_confined_for_reading() {
-    let desk = Desk::new(&["Bash"]);
+    let desk = TestSession::new(&["Bash"]);
     assert_eq!(desk.run("cat notes.md OUT/key"), "OUTSIDE\nOUTSIDE");
-    let desk = Desk::new(&["Bash(cat:*)"]);
+    let desk = TestSession::new(&["Bash(cat:*)"]);
     assert_eq!(desk.run("cat notes.md"), "OUTSIDE");
     // What the model says that it reads is asked about like what a command names.
-    let told = Desk::new(&[]).call("Bash", json!({ "command": "cat a.txt", "read": ["/root/x"] })).0;
+    let told = TestSession::new(&[]).call("Bash", json!({ "command": "cat a.txt", "read": ["/root/x"] })).0;
     assert!(told.starts_with(ASKED) && told.contains("reads /root/x"), "{told}");
 }
 
@@ -172,7 +172,7 @@ fn a_session_that_is_kept_to_its_workspace_reads_nothing_else_whatever_rules_all
         return;
     }
     let kept = Sandbox { workspace_only: true, ..Sandbox::default() };
-    let desk = Desk::with(&["Bash", "Read", "Grep", "Write"], kept);
+    let desk = TestSession::with(&["Bash", "Read", "Grep", "Write"], kept);
     for command in
         ["cat OUT/key", "cat notes.md", "cat a.txt; perl -pe 1 OUT/key", "ls OUT", "cp OUT/key k; cat k"]
     {
@@ -191,6 +191,6 @@ fn a_session_that_is_kept_to_its_workspace_reads_nothing_else_whatever_rules_all
     }
     assert!(!desk.outside.path().join("new").exists());
     let unconfined = Sandbox { enabled: false, workspace_only: true, ..Sandbox::default() };
-    let told = Desk::with(&["Bash"], unconfined).run("cat a.txt");
+    let told = TestSession::with(&["Bash"], unconfined).run("cat a.txt");
     assert!(told.starts_with("nothing was run: this session is kept to its workspace"), "{told}");
 }

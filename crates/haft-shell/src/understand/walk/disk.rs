@@ -8,7 +8,7 @@ use haft_tool::{Access, Class};
 use super::{
     super::{
         places::Places,
-        surroundings::{self, Sight},
+        surroundings::{self, FileSearch},
     },
     Finder, Walk,
 };
@@ -20,17 +20,17 @@ impl Walk<'_> {
         let Some(directory) = self.here.only() else {
             return self.doubt(format!("{program} in a directory that is known only when it runs"));
         };
-        let sight = match self.lookup {
+        let found = match self.lookup {
             Some(_) => surroundings::look(unless, directory, self.base.home.as_deref()),
-            None => Sight::Unsure,
+            None => FileSearch::Unsure,
         };
-        match sight {
-            Sight::Clear => {}
-            Sight::Found(file) => {
+        match found {
+            FileSearch::Clear => {}
+            FileSearch::Found(file) => {
                 self.doubt(format!("{program}, which {} may replace or change", file.display()));
             }
             // The places where it looks are read, whatever is there.
-            Sight::Unsure => {
+            FileSearch::Unsure => {
                 let (Unless::Above(names) | Unless::Beside(names)) = unless;
                 let first = names.first().copied().unwrap_or(".");
                 let above = directory

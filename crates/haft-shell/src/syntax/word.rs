@@ -285,15 +285,21 @@ impl Parser<'_> {
         let mut at = self.pos + 1;
         at += usize::from(matches!(bytes.get(at), Some(b'!' | b'^')));
         at += usize::from(bytes.get(at) == Some(&b']'));
+        let mut has_escape = false;
         let found = loop {
             match bytes.get(at) {
                 Some(b']') => return Bracket::Closed(at + 1),
                 Some(b'[') => at = class_end(bytes, at).unwrap_or(at + 1),
-                Some(b'\\') if escapes_plainly(bytes.get(at + 1).copied(), context) => at += 2,
+                Some(b'\\') if escapes_plainly(bytes.get(at + 1).copied(), context) => {
+                    has_escape = true;
+                    at += 2;
+                }
                 Some(b'\\' | b'\'' | b'"' | b'$' | b'`') => break Bracket::Unclear,
                 Some(b'{' | b'}') if context.braces => break Bracket::Unclear,
                 Some(b',') if in_brace => break Bracket::Unclear,
                 Some(byte) if !ends_word(*byte) => at += 1,
+                // An escape is shown as a quote, and would be read as one.
+                _ if has_escape => break Bracket::Unclear,
                 _ => break Bracket::None,
             }
         };

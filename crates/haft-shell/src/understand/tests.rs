@@ -482,6 +482,8 @@ fn a_pattern_that_may_become_an_operator_is_doubted_in_a_test() {
 fn a_pattern_with_escaped_signs_is_followed_and_shown_as_it_is() {
     assert_eq!(effects("grep ^[\\>\\<] f").doubts(), [""; 0]);
     assert_eq!(shown("grep ^[\\>\\<] f"), "grep ^[\\>\\<] f");
+    // Without its end it is no pattern, and is shown with a quote, which may be one of a pattern.
+    assert!(!effects("echo e/j[x\\<y").doubts().is_empty());
     touches("grep [ab]* /etc/x", &["read /w/app all", "read /etc/x all", "read /w/app all"]);
     assert!(effects("a[$(x <<E\n\"\nE\n)]=b").is_unknown());
 }

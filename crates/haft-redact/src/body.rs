@@ -39,7 +39,7 @@ struct Run {
     /// What stands before it in its line, without letters and digits.
     margin: u64,
     state: State,
-    /// Where it stands in the text at hand, if it may still be hidden.
+    /// Where it stands in the text at hand, if the next line may hide it.
     alone: Option<Span>,
 }
 
@@ -81,7 +81,7 @@ impl Body {
             return false;
         }
         self.find(lines, 0, &mut Vec::new());
-        self.last.iter().flatten().any(|last| last.state == State::Alone)
+        self.last.iter().flatten().any(|last| last.alone.is_some())
     }
 
     /// Where the next line begins that must be looked at.
@@ -139,6 +139,10 @@ impl Body {
             let alone = (state == State::Alone).then(|| hide(run));
             self.last.rotate_right(1);
             self.last[0] = Some(Run { length, margin: margin(&line[..run.0]), state, alone });
+        }
+        // Lines that wait for the next come one by one: of two runs in a line, one could be known before the other.
+        if self.last[1].is_some() {
+            self.last.iter_mut().flatten().for_each(|run| run.alone = None);
         }
         if let Some(last) = self.last[0] {
             if last.state == State::Private && line[rest..].starts_with(b"\\n") {

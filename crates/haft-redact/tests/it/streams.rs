@@ -306,3 +306,14 @@ fn the_end_of_one_key_does_not_hide_the_beginning_of_the_next() {
         check(&text, &cuts);
     }
 }
+
+#[test]
+fn lines_with_several_runs_are_the_same_in_pieces() {
+    let run = "GGGGGGGGGGGGGmGGGGGGGGGGGmBo0+7TroBo9Bo0+7TroBo9k7TrWebFetch";
+    let text =
+        format!("x\u{b}{run}(o\n\t\u{1}ookiomBGGGGGGGGGGGGGmGGGGGGGGGGGmBo0+7TroBo9Bo0+7Tro7").repeat(9);
+    for step in [1, 4, 61, 200] {
+        let cuts: Vec<usize> = (step..text.len()).step_by(step).collect();
+        check(&text, &cuts);
+    }
+}

@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, Fault, Files, Grant, Tasks, View, files::NoFiles, task::NoTasks};
+use crate::{BoxFuture, Effects, Fault, Files, Grant, Refusal, Tasks, View, files::NoFiles, task::NoTasks};
 
 /// The id that the model gave a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -101,6 +101,19 @@ impl Progress {
     }
 }
 
+/// What a running call turns out to need beyond what it declared before it started.
+#[derive(Debug, Clone)]
+pub struct PermissionRequest {
+    /// What the call would do in addition.
+    pub effects: Effects,
+    /// One line for the person: "keep .vscode/tasks.json, which the command created".
+    pub description: String,
+    /// What the question shows: a diff, the command.
+    pub preview: Option<View>,
+    /// Whether the processes of the call are to run outside of the sandbox.
+    pub unsandboxed: bool,
+}
+
 /// What stands behind a [`Cx`]. Implemented by the engine, and by [`NoHost`] for tests of a tool alone.
 pub trait Host: Send + Sync {
     /// The token of this call: cancelled when the call must end.
@@ -119,6 +132,14 @@ pub trait Host: Send + Sync {
     fn state(&self, key: &str) -> Option<serde_json::Value>;
     /// What processes of this call may touch. May look at many files.
     fn grant(&self) -> Result<Grant, Fault>;
+    /// Asks for more than the call declared: the rules decide, then the person. An error says who refused it.
+    fn request_permission<'a>(
+        &'a self,
+        _call: &'a CallId,
+        _request: PermissionRequest,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(async { Err(Fault::denied(Refusal::Person, "this call cannot ask for more permissions")) })
+    }
     /// Whether a rule allows this very host, written out. Nobody's rules allow nothing.
     fn names_host(&self, _host: &str) -> bool {
         false
@@ -226,6 +247,14 @@ impl Cx {
     pub async fn grant(&self) -> Result<Grant, Fault> {
         let host = self.host.clone();
         self.blocking(move || host.grant()).await
+    }
+
+    /// Asks for more than the call declared, in the middle of the call: the rules decide, then the person.
+    ///
+    /// # Errors
+    /// A rule, the mode or the person says no, or this session is non-interactive. Nothing of the request may happen then.
+    pub async fn request_permission(&self, request: PermissionRequest) -> Result<(), Fault> {
+        self.host.request_permission(&self.call, request).await
     }
 
     /// Whether a rule allows this very host, written out: the only way to one that is not on the open internet. For whoever

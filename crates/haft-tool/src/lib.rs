@@ -60,7 +60,9 @@ mod closure; //  tools without a type of their own
 pub use address::{address_of, host_in_one_form, is_local_name, is_public};
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
-pub use cx::{CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Progress, SessionFacts, SessionId};
+pub use cx::{
+    CallId, Caller, Cx, Host, Keeper, Kept, NoHost, PermissionRequest, Progress, SessionFacts, SessionId,
+};
 pub use effects::{
     Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, Located, MACHINE, Mention,
     OTHER_CALLS, PathEffect, Reversal, Spelling, Spread, StateEffect, overlap,

@@ -7,7 +7,7 @@ use std::{ffi::OsString, io, sync::Arc};
 
 use haft_shell::{
     run::{Confine, Launch, Process, Unfenced, confined},
-    sandbox::{Confinement, Loopback, Network, SandboxError, is_loopback},
+    sandbox::{Confinement, Loopback, Network, SandboxError},
 };
 use haft_tool::{Cx, Fault, Grant, ReadScope, Refusal, SessionFacts};
 
@@ -35,9 +35,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
     if !grant.confined {
         return Box::new(|_| Ok(Box::new(Unfenced)));
     }
-    // Whoever may talk to this machine talks to the session's own servers: the sandbox has no other.
-    let hosts: Vec<String> = grant.hosts.iter().filter(|host| !is_loopback(host)).cloned().collect();
-    let network = if hosts.is_empty() { Network::Off } else { Network::Hosts(hosts) };
+    let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
     confined(Confinement {
         only_looks,

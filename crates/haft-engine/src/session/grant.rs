@@ -10,9 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_tool::{
-    Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown,
-};
+use haft_tool::{Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, granted_form, shown};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -67,7 +65,7 @@ pub(super) fn grant(
     }
     let mut hosts = sandbox.hosts.clone();
     // A process asks for an address in whatever form; it is opened in one.
-    hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
+    hosts.extend(declared.hosts.iter().map(|host| granted_form(host)));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };

@@ -27,7 +27,9 @@
 mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
 mod network; //      what it may reach
-mod loopback; //     whom it may talk to besides
+mod loopback; //     the servers that it may talk to besides
+mod agent; //        what is done for haft in its network
+mod resolver; //     where it looks names up
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
@@ -49,6 +51,7 @@ mod tests;
 
 use std::{io, os::fd::OwnedFd, path::PathBuf, process::Command, sync::Arc};
 
+pub(crate) use agent::NetworkAgent;
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
@@ -177,9 +180,10 @@ impl Guard {
     /// # Errors
     /// Nobody can serve them.
     pub fn started(&mut self) -> Result<(), SandboxError> {
-        if let Some(listener) = self.plan.listener()? {
+        if let Some(sockets) = self.plan.proxy_sockets()? {
             let hosts = hosts(&self.confinement.network)?;
-            self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
+            let session = self.confinement.beside.clone();
+            self.proxy = Some(Proxy::serve(sockets, hosts, session).map_err(SandboxError::Proxy)?);
         }
         self.loopback = self.plan.loopback()?;
         Ok(())
@@ -207,7 +211,7 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
     let Network::Hosts(hosts) = network else { return Ok(Hosts::default()) };
     let wrong = |host| {
         format!(
-            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme and port"
+            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme, with or without a port"
         )
     };
     Hosts::parse(hosts).map_err(|host| SandboxError::Policy(wrong(host)))

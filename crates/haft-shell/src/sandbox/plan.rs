@@ -15,17 +15,21 @@ use std::{
 
 use super::{
     Confinement, Limits, Loopback, Network, SandboxError, Support,
+    agent::{NetworkAgent, NetworkRequest},
     blank::Blank,
     cover::{Covers, c_string},
+    hosts,
     landlock::Landlock,
     mounts::{Closed, MOST, Mounts, Temporary},
     network,
     protected::{Names, between},
     readable,
     report::{Report, Step},
+    resolver,
     seccomp::{Filter, Sockets},
-    sys::{self, Answer, Stack},
+    sys::{self, Answer, Errno, Stack},
 };
+use crate::proxy::ProxySockets;
 
 /// Everything that the new process needs to confine itself. It only reads it.
 #[derive(Debug)]
@@ -51,10 +55,27 @@ pub(super) struct Plan {
     covers: Vec<Covers>,
     blanks: Vec<Blank>,
     lifeline: Option<OwnedFd>,
-    /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
-    passage: Option<[OwnedFd; 2]>,
+    /// Over which sockets of its network come out, or a network for others to join.
+    passage: Option<Passage>,
     has_proxy: bool,
+    /// The sockets that come out before the command starts.
+    listeners: Vec<NetworkRequest>,
     variables: Vec<(String, String)>,
+}
+
+/// The two ends of what leads to the outer process: ours and theirs.
+#[derive(Debug)]
+struct Passage {
+    agent: Arc<NetworkAgent>,
+    theirs: OwnedFd,
+}
+
+impl Passage {
+    fn new() -> Result<Passage, SandboxError> {
+        let [ours, theirs] = sys::socket_pair().map_err(no_descriptors)?;
+        let agent = NetworkAgent::new(ours).map_err(|err| SandboxError::build("talk to it", err))?;
+        Ok(Passage { agent: Arc::new(agent), theirs })
+    }
 }
 
 impl Plan {
@@ -65,13 +86,22 @@ impl Plan {
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
         // Before anything looks for what may be changed.
         let blanks = places.blanks()?;
-        let (mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
+        let (mut mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
+        if let Some(mounts) = mounts.as_mut().filter(|_| has_proxy) {
+            mounts.replaced = resolver::files(&places.deny_read)?;
+        }
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
         let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
         let has_network = has_namespaces && is_closed && !is_mute;
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
-        let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let passage = has_network.then(Passage::new).transpose()?;
+        let listeners = match &wanted.network {
+            Network::Hosts(_) if has_proxy => {
+                network::listeners(&hosts(&wanted.network)?, wanted.beside.as_deref())
+            }
+            _ => Vec::new(),
+        };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
         let (user, group) = sys::own_ids();
@@ -98,6 +128,7 @@ impl Plan {
             blanks,
             lifeline: None,
             passage,
+            listeners,
             variables,
         })
     }
@@ -107,7 +138,8 @@ impl Plan {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
         let needed =
             self.covers.iter().map(Covers::descriptor).chain(self.blanks.iter().map(Blank::descriptor));
-        self.kept = needed.chain([theirs.as_raw_fd()]).collect();
+        let requests = self.passage.iter().map(|passage| passage.theirs.as_raw_fd());
+        self.kept = needed.chain([theirs.as_raw_fd()]).chain(requests).collect();
         self.kept.sort_unstable();
         self.lifeline = Some(theirs);
         Ok(ours)
@@ -118,38 +150,54 @@ impl Plan {
         self.lifeline.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
+    /// Where the outer process takes requests.
+    pub(super) fn requests_end(&self) -> RawFd {
+        self.passage.as_ref().map_or(-1, |passage| passage.theirs.as_raw_fd())
+    }
+
     /// What the command is told besides.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// In the sandbox: makes the proxy's listener and passes it out, or the network itself.
+    /// In the sandbox: makes the sockets of the proxy and passes them out, or the network itself.
     pub(super) fn pass_network(&self) -> Answer {
-        let Some([_, theirs]) = &self.passage else { return Ok(()) };
+        let Some(Passage { theirs, .. }) = &self.passage else { return Ok(()) };
         if !self.has_proxy {
             return Loopback::pass(theirs.as_raw_fd());
         }
-        let listener = sys::listen(network::PROXY_PORT)?;
-        let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
-        sys::close(listener);
-        passed
+        self.listeners.iter().try_for_each(|listener| listener.answer(theirs.as_raw_fd()))
     }
 
-    /// Outside: takes the listener.
-    pub(super) fn listener(&self) -> Result<Option<TcpListener>, SandboxError> {
-        let Some([ours, _]) = self.passage.as_ref().filter(|_| self.has_proxy) else { return Ok(None) };
-        let listener = sys::receive_descriptor(ours).map_err(|errno| SandboxError::Proxy(errno.into()))?;
-        Ok(Some(listener.into()))
+    /// Outside: takes the sockets.
+    pub(super) fn proxy_sockets(&self) -> Result<Option<ProxySockets>, SandboxError> {
+        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| self.has_proxy) else {
+            return Ok(None);
+        };
+        let mut received = self.listeners.iter().map(|_| agent.received());
+        let mut fixed = || received.next().unwrap_or(Err(Errno(libc::EPIPE)));
+        let failed = |errno: Errno| SandboxError::Proxy(errno.into());
+        Ok(Some(ProxySockets {
+            datagrams: fixed().map_err(failed)?.into(),
+            dns: fixed().map_err(failed)?.into(),
+            proxy: fixed().map_err(failed)?.into(),
+            // Where something else listens already, or the kernel has no such address, there is one less.
+            relays: received.flatten().map(TcpListener::from).collect(),
+            agent: Arc::clone(agent),
+        }))
     }
 
     /// Outside: the network that it is in, if others may join it.
     pub(super) fn loopback(&self) -> Result<Option<Arc<Loopback>>, SandboxError> {
-        let Some([ours, _]) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
-            return Ok(self.beside.clone());
+        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
+            return Ok(None);
         };
-        let made =
-            Loopback::receive(ours).map_err(|errno| SandboxError::build("share the network", errno))?;
-        Ok(Some(Arc::new(made)))
+        let failed = |err: io::Error| SandboxError::build("share the network", err);
+        let joined = match &self.beside {
+            Some(beside) => beside.by_way_of(Arc::clone(agent)).map_err(failed)?,
+            None => Loopback::receive(Arc::clone(agent)).map_err(|errno| failed(errno.into()))?,
+        };
+        Ok(Some(Arc::new(joined)))
     }
 
     /// Removes what keeps names from being made or lets them be, unless the outer process has. Takes no memory, and may be done twice.
@@ -280,6 +328,7 @@ impl Places {
             temporary: self.temporary()?,
             write: self.write.iter().map(|path| string(path)).collect::<Result<_, _>>()?,
             closed: closed.collect::<Result<_, SandboxError>>()?,
+            replaced: Vec::new(),
             has_processes: support.processes,
         };
         Ok((Some(mounts), covers))

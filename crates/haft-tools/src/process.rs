@@ -37,6 +37,8 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
     }
     let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
+    // What runs unasked has no use for them; an approved command has those of its own as well.
+    let sockets = (grant.approved || !grant.sockets.is_empty()).then(|| grant.sockets.clone());
     confined(Confinement {
         only_looks,
         write: grant.write.clone(),
@@ -48,6 +50,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         },
         deny_read: grant.deny_read.clone(),
         network,
+        sockets,
         required: grant.required,
         home: session.home.clone(),
         beside: beside(cx),

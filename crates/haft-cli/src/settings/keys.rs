@@ -102,6 +102,7 @@ pub(super) const KEYS: &[Key] = &[
     key("sandbox.write", Never(REACH)),
     key("sandbox.deny_read", Counts),
     key("sandbox.hosts", Never(REACH)),
+    key("sandbox.sockets", Never(REACH)),
     key("sandbox.permissions.allow", Never(LAYER)),
     key("sandbox.permissions.ask", Counts),
     key("sandbox.permissions.deny", Counts),

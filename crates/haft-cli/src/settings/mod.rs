@@ -303,6 +303,8 @@ pub(crate) struct Sandbox {
     pub(crate) deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub(crate) hosts: Option<Vec<String>>,
+    /// The Unix sockets that they may always connect to.
+    pub(crate) sockets: Option<Vec<PathBuf>>,
 }
 
 /// What `[web]` says of fetching.
@@ -538,6 +540,7 @@ impl Sandbox {
             write: both(self.write, later.write),
             deny_read: self.deny_read,
             hosts: both(self.hosts, later.hosts),
+            sockets: both(self.sockets, later.sockets),
         }
     }
 }

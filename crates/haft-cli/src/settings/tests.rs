@@ -251,6 +251,7 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("sandbox.write", Some("[\"/\"]"), None),
     ("sandbox.deny_read", None, Some("[\"/secret\"]")),
     ("sandbox.hosts", Some("[\"a.org\"]"), None),
+    ("sandbox.sockets", Some("[\"/run/docker.sock\"]"), None),
     ("sandbox.permissions.allow", Some("[\"Read\"]"), None),
     ("sandbox.permissions.ask", None, Some("[\"Read\"]")),
     ("sandbox.permissions.deny", None, Some("[\"Read\"]")),

@@ -24,6 +24,8 @@ pub enum Blocked {
     ReadOutside(PathBuf),
     /// A connection to this.
     Host(String),
+    /// A connection to the service behind this Unix socket.
+    Socket(PathBuf),
     /// A connection to a server on this machine, or in another command.
     Loopback,
     /// A system call of this kind.
@@ -62,10 +64,17 @@ impl fmt::Display for Blocked {
             Blocked::Host(host) => {
                 write!(f, "the sandbox refused to connect to {host}; ask for permission to use this host")
             }
+            Blocked::Socket(path) => write!(
+                f,
+                "the sandbox refused to connect to the socket {0}; ask for permission to write {0}, \
+                 or let the user name it in `sandbox.sockets`",
+                path.display()
+            ),
             Blocked::Loopback => write!(
                 f,
                 "in the sandbox localhost is not the machine's: only servers are there that this command started, \
-                 or that run in the background of this session and reach no other hosts"
+                 or that run in the background of this session. A server of the machine has to be asked for in `hosts`, \
+                 with its port: localhost:5432"
             ),
             Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
         }

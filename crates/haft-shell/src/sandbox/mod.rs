@@ -29,6 +29,7 @@ mod limits; //       how much it may use
 mod network; //      what it may reach
 mod loopback; //     the servers that it may talk to besides
 mod agent; //        what is done for haft in its network
+mod sockets; //      the Unix sockets that it may connect to
 mod resolver; //     where it looks names up
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
@@ -70,7 +71,9 @@ pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use environment::socket_variables;
 use plan::Plan;
+use sockets::{RefusedSockets, SocketConnector};
 use supervisor::{Handlers, Supervisor};
 
 /// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
@@ -90,6 +93,9 @@ pub struct Confinement {
     pub deny_read: Vec<PathBuf>,
     /// What it may reach.
     pub network: Network,
+    /// The Unix sockets that it may connect to, besides those that are made in the sandbox. `None`: there are no Unix sockets
+    /// at all, but for connected pairs. That is so as well where the kernel reports no system calls.
+    pub sockets: Option<Vec<PathBuf>>,
     /// How much it may use.
     pub limits: Limits,
     /// Whether it had better not run than run with less than everything here.
@@ -114,6 +120,7 @@ impl Confinement {
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
+            sockets: None,
             limits: Limits::default(),
             required: false,
             home: None,
@@ -137,14 +144,25 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        let handlers = self.handlers();
+        let refused = RefusedSockets::default();
+        let handlers = self.handlers(support, &refused);
         let plan = Plan::new(self, support, &handlers)?;
-        Ok(Prepared { plan, level, confinement: self.clone(), handlers })
+        Ok(Prepared { plan, level, confinement: self.clone(), handlers, refused })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self) -> Handlers {
-        Handlers::default()
+    fn handlers(&self, support: &Support, refused: &RefusedSockets) -> Handlers {
+        let mut handlers = Handlers::default();
+        if let Some(granted) = self.sockets.as_ref().filter(|_| self.has_streams(support)) {
+            handlers.0.push(Box::new(SocketConnector::new(granted, &self.write, refused.clone())));
+        }
+        handlers
+    }
+
+    /// Whether there are Unix sockets for streams: only where each connection is made by the supervisor.
+    fn has_streams(&self, support: &Support) -> bool {
+        let is_supervised = support.namespaces.is_ok() && support.notifications && support.seccomp;
+        self.sockets.is_some() && !self.only_looks && is_supervised
     }
 }
 
@@ -155,6 +173,7 @@ pub struct Prepared {
     level: Level,
     confinement: Confinement,
     handlers: Handlers,
+    refused: RefusedSockets,
 }
 
 impl Prepared {
@@ -173,16 +192,19 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers } = self;
+        let Prepared { mut plan, level, confinement, handlers, refused } = self;
         let lifeline = plan.lifeline()?;
         let own = environment(std::env::vars_os());
-        command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
+        let granted = confinement.sockets.as_deref().unwrap_or_default();
+        let agents = socket_variables(std::env::vars_os(), granted);
+        command.env_clear().envs(own).envs(agents).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor) = (None, None, None);
-        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, supervisor, _lifeline: lifeline })
+        let _lifeline = lifeline;
+        Ok(Guard { plan, level, confinement, proxy, loopback, refused, handlers, supervisor, _lifeline })
     }
 }
 
@@ -194,6 +216,7 @@ pub struct Guard {
     confinement: Confinement,
     proxy: Option<Proxy>,
     loopback: Option<Arc<Loopback>>,
+    refused: RefusedSockets,
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
@@ -241,7 +264,8 @@ impl Guard {
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
-        hosts.chain(blocked::in_output(&self.confinement, output)).collect()
+        let sockets = self.refused.all().into_iter().map(Blocked::Socket);
+        hosts.chain(sockets).chain(blocked::in_output(&self.confinement, output)).collect()
     }
 }
 

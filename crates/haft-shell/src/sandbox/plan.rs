@@ -98,7 +98,11 @@ impl Plan {
             mounts.replaced = resolver::files(&places.deny_read)?;
         }
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
-        let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
+        let sockets = match is_mute {
+            true => Sockets::None,
+            false if wanted.has_streams(support) => Sockets::InternetAndStreams,
+            false => Sockets::Internet,
+        };
         let has_network = has_namespaces && is_closed && !is_mute;
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
@@ -265,6 +269,8 @@ struct Places {
     /// What may be read besides; none if that is everything.
     read: Option<Vec<PathBuf>>,
     deny_read: Vec<PathBuf>,
+    /// The Unix sockets that it may connect to.
+    sockets: Vec<PathBuf>,
     home: Option<PathBuf>,
     only_looks: bool,
 }
@@ -318,7 +324,9 @@ impl Places {
         deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
         let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
         let read = wanted.read.as_ref().map(|given| readable_places(given, &write, &cwd, home.as_deref()));
-        Places { cwd, write, made, read, deny_read, home, only_looks: wanted.only_looks }.agree()
+        let sockets = wanted.sockets.iter().flatten().filter_map(|path| path.canonicalize().ok()).collect();
+        let only_looks = wanted.only_looks;
+        Places { cwd, write, made, read, deny_read, sockets, home, only_looks }.agree()
     }
 
     /// What is given for writing cannot be in what may not be read.
@@ -420,7 +428,7 @@ impl Places {
     /// The entries of a directory that are mounted again, and whether there are others: those in which something is that
     /// the policy names, then as many as there may be.
     fn again_in(&self, directory: &Path) -> Result<(Vec<(CString, bool)>, bool), SandboxError> {
-        let named = self.write.iter().chain(&self.deny_read).chain([&self.cwd]);
+        let named = self.write.iter().chain(&self.deny_read).chain(&self.sockets).chain([&self.cwd]);
         let entry =
             |path: &PathBuf| Some(directory.join(path.strip_prefix(directory).ok()?.components().next()?));
         let mut entries: Vec<PathBuf> = named.filter_map(entry).collect();
@@ -442,7 +450,8 @@ impl Places {
         directory: &Path,
         read: &[PathBuf],
     ) -> Result<(Vec<CString>, Vec<Mounted>), SandboxError> {
-        let named = self.write.iter().chain(&self.deny_read).chain(read).chain([&self.cwd]);
+        let named =
+            self.write.iter().chain(&self.deny_read).chain(read).chain(&self.sockets).chain([&self.cwd]);
         let is_within = |path: &&PathBuf| path.starts_with(directory) && *path != directory;
         let mut named: Vec<&PathBuf> = named.filter(is_within).collect();
         named.sort();

@@ -53,7 +53,7 @@ macro_rules! call {
 }
 
 mod sockets; // sockets in a network of one's own
-pub(super) use sockets::{add_addresses, bind, connect, listen, receive, receive_answer, send_error, socket};
+pub(super) use sockets::*;
 mod notify; // system calls that wait for an answer
 pub(super) use notify::*;
 

@@ -110,6 +110,7 @@ macro_rules! needs_namespaces {
 }
 
 mod network; // granted hosts
+mod sockets; // granted Unix sockets
 
 #[test]
 fn what_may_be_changed_can_be_and_the_rest_cannot() {

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{c_int, c_long},
-    os::fd::{FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
@@ -77,4 +77,31 @@ pub(in super::super) fn receive_answer(over: RawFd) -> Answer<OwnedFd> {
     }
     // SAFETY: the kernel made it for this message.
     Ok(unsafe { OwnedFd::from_raw_fd(parcel.fd) })
+}
+
+/// A copy of a descriptor of another process.
+pub(in super::super) fn copy_descriptor(process: i32, number: RawFd) -> Answer<OwnedFd> {
+    let process = super::pidfd(process)?;
+    let copied = call!(SYS_pidfd_getfd, process as c_long, number as c_long, 0 as c_long);
+    close(process);
+    // SAFETY: it was just made, and nobody else knows it.
+    copied.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// A number that the kernel knows of a socket.
+pub(in super::super) fn socket_option(socket: &OwnedFd, option: c_int) -> Answer<c_int> {
+    let (mut value, mut length): (c_int, u32) = (0, size_of::<c_int>() as u32);
+    let (socket, level) = (socket.as_raw_fd() as c_long, libc::SOL_SOCKET as c_long);
+    call!(SYS_getsockopt, socket, level, option as c_long, &raw mut value, &raw mut length)?;
+    Ok(value)
+}
+
+/// The process that listened at the other end of a connection.
+pub(in super::super) fn peer_process(stream: &impl AsRawFd) -> Answer<i32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as u32;
+    let (socket, level) = (stream.as_raw_fd() as c_long, libc::SOL_SOCKET as c_long);
+    let option = libc::SO_PEERCRED as c_long;
+    call!(SYS_getsockopt, socket, level, option, &raw mut peer, &raw mut length)?;
+    Ok(peer.pid)
 }

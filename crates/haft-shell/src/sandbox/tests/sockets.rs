@@ -273,7 +273,7 @@ fn git_signs_commits_with_gpg_when_the_socket_of_its_agent_is_granted() {
     // Looked at outside: gpg writes its database of trust when it looks at a signature for the first time.
     let mut verify = Command::new("git");
     verify.arg("-C").arg(scene.path("ws/s")).args(["log", "--format=%G?"]).envs(variables);
-    assert_eq!(String::from_utf8_lossy(&verify.output().unwrap().stdout).trim(), "U");
+    assert_eq!(String::from_utf8_lossy(&verify.output().unwrap().stdout).trim(), "G");
     let not = Confinement { sockets: Some(Vec::new()), ..scene.confinement() };
     let (text, blocked) = outcome(&not, &script.replace(" s ", " t ").replace("cd s", "cd t"), &variables);
     assert!(text.contains("failed to write commit object"), "{text}");

@@ -95,6 +95,8 @@ pub struct Sandbox {
     pub deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub hosts: Vec<String>,
+    /// Whether no call leaves the sandbox, whatever a person or a rule says.
+    pub forbid_unsandboxed: bool,
 }
 
 impl Default for Sandbox {
@@ -108,6 +110,7 @@ impl Default for Sandbox {
             write: Vec::new(),
             deny_read: Vec::new(),
             hosts: Vec::new(),
+            forbid_unsandboxed: false,
         }
     }
 }

@@ -125,6 +125,8 @@ pub(super) enum Cause {
     External,
     /// or what is not known.
     Unknown,
+    /// A command that failed in the sandbox would run again.
+    Rerun,
     /// A rule allows the tool, but what is not known may fall under this one.
     Doubt(RuleId),
     /// Everything below a path is touched, and this rule speaks against some of that.

@@ -29,7 +29,8 @@ use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFact
 
 use begin::Halt;
 pub(crate) use foresee::Prepared;
-pub(crate) use hooks::{hide_secrets, stops};
+pub(crate) use hooks::{NotifyingAsker, hide_secrets, stops};
+pub(crate) use told::ToldAddition;
 pub(crate) use recall::{Ticket, recall};
 pub use retry::Retry;
 
@@ -105,9 +106,10 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
     let attempted = attempt(&cx, &mut prepared, (&host, &tool_cx), &mut permit, &mut meta).await;
-    if let Some((watch, goes_on)) = host.take_watch() {
-        // A thread that breaks has dropped the watch, and whoever watches next settles it.
-        let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
+    if let Some((watches, goes_on)) = host.take_watches() {
+        // A thread that breaks has dropped the watches, and whoever watches next settles them.
+        let settle = move || watches.into_iter().for_each(|watch| watch.settle(goes_on));
+        let _ = tokio::task::spawn_blocking(settle).await;
     }
     let unkept = host.image_notes();
     if !unkept.is_empty() {
@@ -177,7 +179,7 @@ async fn attempt(
     // From here on: what went before was waiting, perhaps for a person.
     let began = tokio::time::Instant::now();
     let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;
-    meta.duration_us = micros(began.elapsed()).saturating_sub(*prepared.waited_us.get_mut());
+    meta.duration_us = micros(began.elapsed()).saturating_sub(micros(prepared.waiting.total()));
     Ok(replied?)
 }
 

@@ -390,6 +390,7 @@ fn entry(noted: Noted<'_>) -> Entry {
         }
         Note::Shortened(cut) => (EventKind::SPILL, spill(cut)),
         Note::Recalled => (EventKind::RECALLED, Value::Null),
+        Note::Unsandboxed(why) => (EventKind::UNSANDBOXED, json!({ "why": why })),
         Note::Unrecorded(why) => (EventKind::UNRECORDED, json!({ "why": why })),
     };
     Entry::Event(EventRow { session, key: noted.call.cloned(), turn, at, kind, body })

@@ -149,7 +149,9 @@ pub trait Host: Send + Sync {
         _call: &'a CallId,
         _request: PermissionRequest,
     ) -> BoxFuture<'a, Result<Permission, Fault>> {
-        Box::pin(async { Err(Fault::denied(Refusal::NobodyThere, "this call cannot ask for more permissions")) })
+        Box::pin(async {
+            Err(Fault::denied(Refusal::NobodyThere, "this call cannot ask for more permissions"))
+        })
     }
     /// Whether a rule allows this very host, written out. Nobody's rules allow nothing.
     fn names_host(&self, _host: &str) -> bool {

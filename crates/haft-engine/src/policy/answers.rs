@@ -89,8 +89,13 @@ pub const OUTSIDE_MEANING: &str = "outside the sandbox: it can change and reach 
 impl Question<'_> {
     /// The answers that are offered, each with its meaning. The first is the narrowest yes; the last is no.
     pub fn answers(&self) -> Vec<OfferedAnswer> {
-        let kinds =
-            [AnswerKind::Once, AnswerKind::Session, AnswerKind::Always, AnswerKind::Unsandboxed, AnswerKind::No];
+        let kinds = [
+            AnswerKind::Once,
+            AnswerKind::Session,
+            AnswerKind::Always,
+            AnswerKind::Unsandboxed,
+            AnswerKind::No,
+        ];
         let offered = kinds.into_iter().filter(|kind| self.offers(*kind));
         offered.map(|answer| OfferedAnswer { answer, meaning: self.meaning(answer) }).collect()
     }

@@ -117,7 +117,8 @@ impl Decision {
     pub(crate) fn for_rerun(mut self, request: &Request<'_>) -> Result<Decision, Box<Refused>> {
         let is_refused = request.mode == Mode::DontAsk;
         let verdict = if is_refused { Verdict::Deny } else { Verdict::Ask };
-        self.trace.decided = Told { finding: Finding { verdict, cause: Cause::Rerun, part: Part::Whole }, part: None };
+        self.trace.decided =
+            Told { finding: Finding { verdict, cause: Cause::Rerun, part: Part::Whole }, part: None };
         (self.verdict, self.trace.verdict, self.approved) = (verdict, verdict, false);
         self.refusal = is_refused.then_some(Refusal::Mode);
         if is_refused {

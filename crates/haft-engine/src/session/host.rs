@@ -16,8 +16,8 @@ use watched::WatchedPlaces;
 
 use haft_redact::{Found, Redactor};
 use haft_tool::{
-    Access, Block, BoxFuture, CallId, Fault, Files, Grant, Host, Keeper, Permission, PermissionRequest, Progress,
-    SessionFacts, Tasks,
+    Access, Block, BoxFuture, CallId, Fault, Files, Grant, Host, Keeper, Permission, PermissionRequest,
+    Progress, SessionFacts, Tasks,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -122,9 +122,14 @@ impl CallHost {
     }
 
     /// Notes on whose word it runs.
-    pub(crate) fn permitted(&self, permit: &Permit) {
+    pub(crate) fn permitted(&self, permit: &Permit, unsandboxed_by_rule: bool) {
         self.approved.store(permit.is_approved(), Ordering::Relaxed);
-        self.state().unsandboxed = permit.is_unsandboxed();
+        self.state().unsandboxed = unsandboxed_by_rule || permit.is_unsandboxed();
+    }
+
+    /// Whether its processes run outside of the sandbox.
+    pub(crate) fn is_unsandboxed(&self) -> bool {
+        self.state().unsandboxed
     }
 
     fn state(&self) -> MutexGuard<'_, CallState> {

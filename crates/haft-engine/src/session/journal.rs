@@ -304,6 +304,8 @@ pub enum Note<'a> {
     },
     /// Its result was cut after it had been recorded, so that all of its turn fit.
     Shortened(&'a crate::result::Truncation),
+    /// Its processes ran outside of the sandbox; this is why.
+    Unsandboxed(&'a str),
     /// It was answered from the journal.
     Recalled,
     /// It could not be recorded when it happened; this is why.

@@ -120,6 +120,7 @@ impl Tool for Bash {
     type Input = BashInput;
     const SPEC: Spec = Spec::new("Bash")
         .toolset("shell")
+        .processes()
         .aliases(&["bash", "shell", "run_shell_command", "execute_command", "local_shell"])
         .search_hint("run execute a shell command program script build test install git npm cargo terminal")
         // It cuts its output itself, and keeps the whole while it comes.

@@ -11,9 +11,7 @@
 use std::{iter, path::PathBuf, sync::Arc};
 
 use futures::future::join_all;
-use haft_tool::{
-    Access, CallId, Effects, Fault, Host, Permission, PermissionRequest, Refusal, SessionFacts,
-};
+use haft_tool::{Access, CallId, Effects, Fault, Host, Permission, PermissionRequest, Refusal, SessionFacts};
 
 use super::CallHost;
 use crate::{
@@ -107,7 +105,9 @@ impl CallHost {
         let engine = self.session.engine();
         let said = match engine.hooks() {
             [] => Vec::new(),
-            hooks => join_all(hooks.iter().map(|hook| hook.asked(question))).await.into_iter().flatten().collect(),
+            hooks => {
+                join_all(hooks.iter().map(|hook| hook.asked(question))).await.into_iter().flatten().collect()
+            }
         };
         if let Some(no) = self.refusing(said, question) {
             let decision = question.call.decision.clone();
@@ -145,12 +145,10 @@ impl CallHost {
 
     /// Where the processes of the call run, and whether the person may let them leave.
     fn execution(&self, addition: &Addition) -> Execution<'static> {
-        match self.session.sandbox().enabled {
-            _ if self.state().unsandboxed => Execution::Unsandboxed(None),
+        let may_leave = addition.request.unsandboxed && self.session.may_leave_sandbox();
+        match self.session.sandbox().enabled && !self.is_unsandboxed() {
+            true => Execution::Sandboxed { may_leave },
             false => Execution::Unsandboxed(None),
-            true => Execution::Sandboxed {
-                may_leave: addition.request.unsandboxed && self.session.may_leave_sandbox(),
-            },
         }
     }
 
@@ -249,7 +247,8 @@ fn nobody_there(decision: &Decision, request: &Request<'_>, addition: &Addition)
     let rules = policy::narrowest_rules(request).filter(|_| !addition.effects.is_none());
     let second = match rules.filter(|_| !addition.request.unsandboxed) {
         Some(rules) => {
-            let flags: Vec<String> = rules.iter().map(|rule| format!("--allow '{}'", rule.replace('\'', r"'\''"))).collect();
+            let flags: Vec<String> =
+                rules.iter().map(|rule| format!("--allow '{}'", rule.replace('\'', r"'\''"))).collect();
             format!("Go on without it, or tell the user that `{}` would permit it.", flags.join(" "))
         }
         None => "Go on without it, or tell the user what you need and why.".to_owned(),

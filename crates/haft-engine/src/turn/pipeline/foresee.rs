@@ -15,7 +15,12 @@ use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
-use crate::{policy::Said, pool::Entry, result::FileSecrets, session::{Session, WaitingTime}};
+use crate::{
+    policy::Said,
+    pool::Entry,
+    result::FileSecrets,
+    session::{Session, WaitingTime},
+};
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
@@ -38,6 +43,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) secrets: Arc<FileSecrets>,
     /// Why it runs unrecorded, if it does.
     pub(crate) unrecorded: Option<String>,
+    /// The rule of the user by which it runs outside of the sandbox.
+    pub(crate) unsandboxed_by: Option<String>,
     /// The hook that stopped the turn in a call that this one made.
     pub(crate) stopped_within: OnceLock<Box<Said>>,
     /// For how long it had the person think something over.
@@ -64,6 +71,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
             ticket: None,
             secrets: Arc::default(),
             unrecorded: None,
+            unsandboxed_by: None,
             stopped_within: OnceLock::new(),
             waiting: Arc::default(),
         }),

@@ -30,15 +30,15 @@ use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFact
 use begin::Halt;
 pub(crate) use foresee::Prepared;
 pub(crate) use hooks::{NotifyingAsker, hide_secrets, stops};
-pub(crate) use told::ToldAddition;
 pub(crate) use recall::{Ticket, recall};
 pub use retry::Retry;
+pub(crate) use told::ToldAddition;
 
 use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
     result::{Attic, FileSecrets, Meta, ToolResult, refused},
-    session::{CallHost, Named, Session},
+    session::{CallHost, Named, Note, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
@@ -111,6 +111,15 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
         let settle = move || watches.into_iter().for_each(|watch| watch.settle(goes_on));
         let _ = tokio::task::spawn_blocking(settle).await;
     }
+    let mut said = None;
+    if let Some(why) = outside(&host, &prepared, permit.as_ref()) {
+        if let Some(ticket) = &prepared.ticket {
+            cx.note(ticket, Note::Unsandboxed(&why)).await;
+        }
+        let told = format!("This call ran outside the sandbox: {why}.");
+        meta.notes.insert("sandbox".to_owned(), told.clone().into());
+        said = Some(told);
+    }
     let unkept = host.image_notes();
     if !unkept.is_empty() {
         meta.notes.insert("undo".to_owned(), unkept.into());
@@ -131,6 +140,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
         },
     };
     let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
+    ended.result.messages.extend(said);
     let ran = permit.is_some();
     if let Some(permit) = permit.filter(|_| !cx.hooks().is_empty()) {
         Box::pin(hooks::after(&cx, &prepared, &permit, &tool_cx, &mut ended.result)).await;
@@ -144,6 +154,16 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     finish::finish(&cx, &prepared, ran, &mut ended).await;
     open.close();
     Walked::Ended(ended)
+}
+
+/// Why the processes of a call ran outside of the sandbox, if they did.
+fn outside(host: &CallHost, prepared: &Prepared<'_>, permit: Option<&Permit>) -> Option<String> {
+    let permit = permit?;
+    match &prepared.unsandboxed_by {
+        Some(rule) => Some(rule.clone()),
+        None if permit.is_unsandboxed() || host.is_unsandboxed() => Some("the user allowed it".to_owned()),
+        None => None,
+    }
 }
 
 /// A call that is dropped before its end was cut off, and the session must know.
@@ -175,7 +195,7 @@ async fn attempt(
     meta: &mut Meta,
 ) -> Result<Reply, Halt> {
     let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
-    host.permitted(permit);
+    host.permitted(permit, prepared.unsandboxed_by.is_some());
     // From here on: what went before was waiting, perhaps for a person.
     let began = tokio::time::Instant::now();
     let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;

@@ -16,7 +16,7 @@ use watched::WatchedPlaces;
 
 use haft_redact::{Found, Redactor};
 use haft_tool::{
-    Access, Block, BoxFuture, CallId, Fault, Files, Grant, Host, Keeper, Permission, PermissionRequest,
+    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Permission, PermissionRequest,
     Progress, SessionFacts, Tasks,
 };
 use serde_json::Value;
@@ -39,11 +39,13 @@ use crate::{
 };
 
 /// What a call may do: what it declared, and what it was permitted in addition while it ran.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct CallState {
     /// The places that were judged. The door is made when somebody asks for it.
     places: Vec<(PathBuf, Access)>,
     hosts: Vec<String>,
+    /// What a person has refused it while it ran.
+    refused: Vec<Effects>,
     /// Whether a person let its processes leave the sandbox.
     unsandboxed: bool,
 }
@@ -93,7 +95,7 @@ impl CallHost {
         let effects = &prepared.effects;
         let places = effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access));
         let hosts = effects.hosts().iter().map(|effect| effect.host.clone());
-        let state = CallState { places: places.collect(), hosts: hosts.collect(), unsandboxed: false };
+        let state = CallState { places: places.collect(), hosts: hosts.collect(), ..CallState::default() };
         let recorded = prepared.ticket.as_ref().filter(|_| session.engine().journal().is_some());
         let doer = recorded.map(|ticket| Doer {
             key: ticket.key.clone(),
@@ -221,7 +223,7 @@ impl Host for CallHost {
         self.session.state(key)
     }
     fn grant(&self) -> Result<Grant, Fault> {
-        let CallState { places, hosts, unsandboxed } = self.state().clone();
+        let CallState { places, hosts, unsandboxed, .. } = self.state().clone();
         let declared = Declared {
             places: &places,
             hosts: &hosts,

@@ -11,7 +11,7 @@
 use std::{iter, path::PathBuf, sync::Arc};
 
 use futures::future::join_all;
-use haft_tool::{Access, CallId, Effects, Fault, Host, Permission, PermissionRequest, Refusal, SessionFacts};
+use haft_tool::{Access, CallId, Effects, Fault, Host, PathEffect, Permission, PermissionRequest, Refusal, SessionFacts};
 
 use super::CallHost;
 use crate::{
@@ -42,7 +42,14 @@ impl CallHost {
     ) -> Result<Permission, Fault> {
         let addition = self.addition(request).await?;
         let decided = self.decide(call, &addition).await;
-        self.record(call, &addition, &decided).await;
+        let refusal = decided.as_ref().err().and_then(|refused| refused.fault.refusal());
+        if refusal == Some(Refusal::Person) {
+            self.state().refused.push(addition.effects.clone());
+        }
+        // A command that fails where nobody can be asked is no event of its own.
+        if addition.stage != QuestionStage::Rerun || refusal != Some(Refusal::NobodyThere) {
+            self.record(call, &addition, &decided).await;
+        }
         let permit = decided.map_err(|refused| refused.fault)?;
         if permit.is_unsandboxed() {
             self.state().unsandboxed = true;
@@ -80,6 +87,10 @@ impl CallHost {
             Settled::Permitted(permit) => permit.decision().clone().for_rerun(&request)?,
             Settled::Open(decision) => decision,
         };
+        if self.was_refused(&addition.effects) {
+            let message = "The user has refused this in this call already.";
+            return Err(Box::new(Refused { decision, fault: Fault::denied(Refusal::Person, message) }));
+        }
         let execution = self.execution(addition);
         let facts = self.facts(call, &session, &addition.effects, &decision);
         let question = Question {
@@ -150,6 +161,22 @@ impl CallHost {
             true => Execution::Sandboxed { may_leave },
             false => Execution::Unsandboxed(None),
         }
+    }
+
+    /// Whether the person has said no in this call to something that this is a part of.
+    fn was_refused(&self, effects: &Effects) -> bool {
+        let state = self.state();
+        let covers = |no: &Effects| {
+            let mut paths = effects.paths().iter();
+            let mut hosts = effects.hosts().iter();
+            paths.any(|path| {
+                let is_same = |other: &PathEffect| {
+                    other.access == path.access && path.place().starts_with(other.place())
+                };
+                no.paths().iter().any(is_same)
+            }) || hosts.any(|host| no.hosts().contains(host))
+        };
+        state.refused.iter().any(covers)
     }
 
     /// Makes it part of what the call may do.

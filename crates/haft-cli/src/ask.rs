@@ -7,8 +7,8 @@
 use std::{env, time::Duration};
 
 use haft_engine::policy::{
-    Answer, AnswerKind, Asker, CallFacts, Choices, Choosing, Execution, Given, Inquiry, OfferedAnswer, Question,
-    QuestionStage,
+    Answer, AnswerKind, Asker, CallFacts, Choices, Choosing, Execution, Given, Inquiry, OfferedAnswer,
+    Question, QuestionStage,
 };
 use haft_tool::{BoxFuture, View};
 use tokio::sync::{Mutex, watch};

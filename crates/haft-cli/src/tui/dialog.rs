@@ -322,7 +322,8 @@ impl Question {
         let with_meanings = self.keys(columns, listens, Keys::Meanings);
         let without = self.keys(columns, listens, Keys::Full { view: false });
         let mut keys = [with_meanings, without].into_iter();
-        if let Some(keys) = keys.find(|keys| all + keys.len() <= height).filter(|_| first.len() <= MOST_FIRST) {
+        if let Some(keys) = keys.find(|keys| all + keys.len() <= height).filter(|_| first.len() <= MOST_FIRST)
+        {
             return [first, reasons.concat(), barred(body), keys].concat();
         }
         let keys = self.few_keys(columns, height, listens);

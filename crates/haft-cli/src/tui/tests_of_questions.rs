@@ -39,8 +39,9 @@ fn a_command_shows_that_it_could_run_outside_the_sandbox() {
             id: 1,
             call: Some("c".into()),
             agent: None,
-            head: "Bash: Run docker compose up\n  does    runs docker compose up\n  why     no rule allows it\n"
-                .to_owned(),
+            head:
+                "Bash: Run docker compose up\n  does    runs docker compose up\n  why     no rule allows it\n"
+                    .to_owned(),
             preview: View::text("docker compose up"),
             choice: Choice::Permission(vec![
                 offer(AnswerKind::Once, "this call, in the sandbox"),
@@ -52,7 +53,10 @@ fn a_command_shows_that_it_could_run_outside_the_sandbox() {
         };
         desk.screen.ask(Dialog::question(asked), desk.now);
         desk.now = 1_000;
-        assert_snapshot!(format!("a_command_shows_the_way_out_of_the_sandbox_in_{height}_rows"), desk.seen(height));
+        assert_snapshot!(
+            format!("a_command_shows_the_way_out_of_the_sandbox_in_{height}_rows"),
+            desk.seen(height)
+        );
         desk.types("a");
         assert!(answer.try_recv().is_err(), "what is not offered answers nothing");
         desk.types("u");

@@ -16,8 +16,8 @@ use watched::WatchedPlaces;
 
 use haft_redact::{Found, Redactor};
 use haft_tool::{
-    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Permission, PermissionRequest,
-    Progress, SessionFacts, Tasks,
+    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Permission,
+    PermissionRequest, Progress, SessionFacts, Tasks,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

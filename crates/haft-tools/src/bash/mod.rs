@@ -222,9 +222,12 @@ impl Bash {
                 Waited::GoesOn(reply) => return Ok(reply),
                 Waited::Ended(process, ended) => (process, ended),
             };
-            let mut told = Told { input, options, session, grant: &grant, ended: ended.as_ref(), before, more: None };
+            let mut told =
+                Told { input, options, session, grant: &grant, ended: ended.as_ref(), before, more: None };
             let refusals = ended.as_ref().filter(|_| told.before.is_none()).and_then(Refusals::of);
-            let Some(refusals) = refusals else { return Ok(process.with_output(|output| told.reply(output))) };
+            let Some(refusals) = refusals else {
+                return Ok(process.with_output(|output| told.reply(output)));
+            };
             let request = process.with_output(|output| refusals.request(input, output));
             match cx.request_permission(request).await {
                 Ok(permission) => {

@@ -78,7 +78,9 @@ impl Refusals<'_> {
         };
         let status = &self.ended.status;
         let refused = refused.join(", ");
-        format!("{text}[{status}; the sandbox refused {refused}]\n[second run, from the beginning, {place}]\n")
+        format!(
+            "{text}[{status}; the sandbox refused {refused}]\n[second run, from the beginning, {place}]\n"
+        )
     }
 
     /// What the result says where it does not run again. `None`: nothing besides the facts.

@@ -11,7 +11,9 @@
 use std::{iter, path::PathBuf, sync::Arc};
 
 use futures::future::join_all;
-use haft_tool::{Access, CallId, Effects, Fault, Host, PathEffect, Permission, PermissionRequest, Refusal, SessionFacts};
+use haft_tool::{
+    Access, CallId, Effects, Fault, Host, PathEffect, Permission, PermissionRequest, Refusal, SessionFacts,
+};
 
 use super::CallHost;
 use crate::{

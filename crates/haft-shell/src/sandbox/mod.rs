@@ -34,12 +34,12 @@ mod resolver; //     where it looks names up
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod cover; //        keeping names from being made
 mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
 mod supervisor; //   which system calls haft answers
+mod files; //        the guard of the names that are code
 mod child; //        the three processes
 mod report; //       how they say what went wrong
 mod sys; //          the kernel's calls
@@ -63,6 +63,7 @@ pub(crate) use agent::NetworkAgent;
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
+pub use files::{Attempt, Decision, Gatekeeper};
 pub use foreground::Ended;
 pub use level::Level;
 pub use limits::Limits;
@@ -72,6 +73,7 @@ pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
 use environment::socket_variables;
+use files::{FileGuard, Outcome, Scope};
 use plan::Plan;
 use sockets::{RefusedSockets, SocketConnector};
 use supervisor::{Handlers, Supervisor};
@@ -105,6 +107,8 @@ pub struct Confinement {
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
+    /// Decides about protected names that it attempts to create or change. Without one they are refused.
+    pub gatekeeper: Option<Arc<dyn Gatekeeper>>,
     /// Whose loopback it shares, if it reaches nobody else. One of its own otherwise.
     pub beside: Option<Arc<Loopback>>,
 }
@@ -125,6 +129,7 @@ impl Confinement {
             required: false,
             home: None,
             only_looks: false,
+            gatekeeper: None,
             beside: None,
         }
     }
@@ -145,14 +150,30 @@ impl Confinement {
         }
         hosts(&self.network)?;
         let refused = RefusedSockets::default();
-        let handlers = self.handlers(support, &refused);
-        let plan = Plan::new(self, support, &handlers)?;
-        Ok(Prepared { plan, level, confinement: self.clone(), handlers, refused })
+        let mut outcome = None;
+        let handlers = |scope| self.handlers(scope, support, &refused, &mut outcome);
+        let (plan, handlers) = Plan::new(self, support, handlers)?;
+        Ok(Prepared {
+            plan,
+            level,
+            confinement: self.clone(),
+            handlers,
+            outcome: outcome.unwrap_or_default(),
+            refused,
+        })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self, support: &Support, refused: &RefusedSockets) -> Handlers {
-        let mut handlers = Handlers::default();
+    fn handlers(
+        &self,
+        scope: Scope,
+        support: &Support,
+        refused: &RefusedSockets,
+        outcome: &mut Option<Arc<Outcome>>,
+    ) -> Handlers {
+        let files = FileGuard::new(scope, self.gatekeeper.clone());
+        *outcome = Some(files.outcome());
+        let mut handlers = Handlers(vec![Box::new(files)]);
         if let Some(granted) = self.sockets.as_ref().filter(|_| self.has_streams(support)) {
             handlers.0.push(Box::new(SocketConnector::new(granted, &self.write, refused.clone())));
         }
@@ -173,6 +194,7 @@ pub struct Prepared {
     level: Level,
     confinement: Confinement,
     handlers: Handlers,
+    outcome: Arc<Outcome>,
     refused: RefusedSockets,
 }
 
@@ -180,9 +202,8 @@ impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), &handlers);
-        self.plan = plan.expect("the same plan as before");
-        self.handlers = handlers;
+        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
     /// Confines the process that this command will start. Its environment is replaced by what [`environment`] leaves of
@@ -192,7 +213,7 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers, refused } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome, refused } = self;
         let lifeline = plan.lifeline()?;
         let own = environment(std::env::vars_os());
         let granted = confinement.sockets.as_deref().unwrap_or_default();
@@ -203,8 +224,19 @@ impl Prepared {
         sys::before_exec(command, move || child::confine(&inside));
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor) = (None, None, None);
-        let _lifeline = lifeline;
-        Ok(Guard { plan, level, confinement, proxy, loopback, refused, handlers, supervisor, _lifeline })
+        let lifeline = Some(lifeline);
+        Ok(Guard {
+            plan,
+            level,
+            confinement,
+            proxy,
+            loopback,
+            handlers,
+            outcome,
+            refused,
+            supervisor,
+            lifeline,
+        })
     }
 }
 
@@ -220,8 +252,9 @@ pub struct Guard {
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
+    outcome: Arc<Outcome>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
-    _lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
 }
 
 impl Guard {
@@ -251,6 +284,11 @@ impl Guard {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// The protected places that were permitted while it ran.
+    pub fn permitted(&self) -> Vec<PathBuf> {
+        self.outcome.permitted()
+    }
+
     /// The loopback that it is in, for others to be put beside it. None if it reaches more than that, or less.
     pub fn loopback(&self) -> Option<Arc<Loopback>> {
         self.loopback.clone()
@@ -265,7 +303,13 @@ impl Guard {
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
         let sockets = self.refused.all().into_iter().map(Blocked::Socket);
-        hosts.chain(sockets).chain(blocked::in_output(&self.confinement, output)).collect()
+        let mut certain: Vec<Blocked> = hosts.chain(sockets).chain(self.outcome.refused()).collect();
+        let told = blocked::in_output(&self.confinement, output);
+        let is_new =
+            |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
+        let told: Vec<Blocked> = told.into_iter().filter(is_new).collect();
+        certain.extend(told);
+        certain
     }
 }
 
@@ -282,6 +326,8 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
+        drop(self.lifeline.take());
         self.plan.tidy();
     }
 }

@@ -1,10 +1,16 @@
 //! The ports on which a network's loopback is listened to, as the kernel's tables tell.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 /// The ports in a table of `/proc/net/tcp` or `/proc/net/tcp6` on which a listener takes connections to 127.0.0.1 or `::1`.
 pub(crate) fn listening_ports(table: &str) -> BTreeSet<u16> {
     table.lines().skip(1).filter_map(listening_port).collect()
+}
+
+/// The ports of the machine's own loopback.
+pub(crate) fn machine_ports() -> BTreeSet<u16> {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(fs::read_to_string);
+    tables.iter().flatten().flat_map(|table| listening_ports(table)).collect()
 }
 
 fn listening_port(line: &str) -> Option<u16> {
@@ -56,7 +62,6 @@ mod tests {
     #[test]
     fn a_listener_of_ours_is_in_the_tables() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-        assert!(listening_ports(&table).contains(&listener.local_addr().unwrap().port()));
+        assert!(machine_ports().contains(&listener.local_addr().unwrap().port()));
     }
 }

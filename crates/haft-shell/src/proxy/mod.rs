@@ -30,7 +30,7 @@ use std::{
 
 pub use address::is_own;
 pub(crate) use hosts::Hosts;
-pub(crate) use listening::listening_ports;
+pub(crate) use listening::{listening_ports, machine_ports};
 
 use crate::sandbox::{Loopback, NetworkAgent};
 use dns::{DnsAnswer, DnsQuestion, KIND_A, KIND_AAAA};
@@ -84,9 +84,7 @@ const RESCAN_INTERVAL: Duration = Duration::from_millis(300);
 pub(crate) fn relayed_ports(hosts: &Hosts, session: Option<&Loopback>) -> BTreeSet<u16> {
     let mut ports = session.map(Loopback::ports).unwrap_or_default();
     if hosts.has_machine() {
-        let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(std::fs::read_to_string);
-        let machine = tables.iter().flatten().flat_map(|table| listening_ports(table));
-        ports.extend(machine.filter(|port| hosts.has_machine_port(*port)));
+        ports.extend(machine_ports().into_iter().filter(|port| hosts.has_machine_port(*port)));
     }
     ports
 }

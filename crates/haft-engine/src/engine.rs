@@ -12,7 +12,7 @@ use std::{
 };
 
 use haft_redact::Redactor;
-use haft_tool::{IntoTool, SharedTool};
+use haft_tool::{IntoTool, ResourceLimits, SharedTool};
 
 use crate::{
     policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
@@ -95,6 +95,8 @@ pub struct Sandbox {
     pub deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub hosts: Vec<String>,
+    /// How much the processes of one command may use.
+    pub limits: ResourceLimits,
 }
 
 impl Default for Sandbox {
@@ -108,6 +110,7 @@ impl Default for Sandbox {
             write: Vec::new(),
             deny_read: Vec::new(),
             hosts: Vec::new(),
+            limits: ResourceLimits::default(),
         }
     }
 }

@@ -50,6 +50,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         deny_read: grant.deny_read.clone(),
         network,
         required: grant.required,
+        limits: grant.limits.clone(),
         home: session.home.clone(),
         beside: beside(cx),
         ..Confinement::at(&session.cwd)

@@ -47,19 +47,21 @@ mod foreground; //   a command that we wait for
 #[cfg(test)]
 mod tests;
 
-use std::{io, os::fd::OwnedFd, path::PathBuf, process::Command, sync::Arc};
+use std::{io, path::PathBuf, process::Command, sync::Arc};
 
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
 pub use foreground::Ended;
+pub use haft_tool::ResourceLimits;
 pub use level::Level;
-pub use limits::Limits;
+pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
 pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use limits::{KillSwitch, Watched};
 use plan::Plan;
 
 /// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
@@ -78,7 +80,7 @@ pub struct Confinement {
     /// What it may reach.
     pub network: Network,
     /// How much it may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Whether it had better not run than run with less than everything here.
     pub required: bool,
     /// The user's home: what is code there is protected as well.
@@ -100,7 +102,7 @@ impl Confinement {
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             required: false,
             home: None,
             only_looks: false,
@@ -150,7 +152,8 @@ impl Prepared {
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
-        Ok(Guard { plan, level, confinement, proxy: None, loopback: None, _lifeline: lifeline })
+        let switch = Arc::new(KillSwitch::new(lifeline));
+        Ok(Guard { plan, level, confinement, proxy: None, loopback: None, watched: None, switch })
     }
 }
 
@@ -162,8 +165,9 @@ pub struct Guard {
     confinement: Confinement,
     proxy: Option<Proxy>,
     loopback: Option<Arc<Loopback>>,
-    /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
-    _lifeline: OwnedFd,
+    /// What it uses is measured, once it runs.
+    watched: Option<Arc<Watched>>,
+    switch: Arc<KillSwitch>,
 }
 
 impl Guard {
@@ -177,6 +181,12 @@ impl Guard {
     /// # Errors
     /// Nobody can serve them.
     pub fn started(&mut self) -> Result<(), SandboxError> {
+        let made = self.confinement.make.iter().filter_map(|path| path.parent());
+        let writes: Vec<PathBuf> =
+            self.confinement.write.iter().map(PathBuf::as_path).chain(made).map(PathBuf::from).collect();
+        let watched = self.plan.watched(&writes, Arc::clone(&self.switch)).map(Arc::new);
+        let watched = watched.and_then(|watched| watched.watch().map(|()| watched));
+        self.watched = Some(watched.map_err(SandboxError::Start)?);
         if let Some(listener) = self.plan.listener()? {
             let hosts = hosts(&self.confinement.network)?;
             self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
@@ -195,10 +205,25 @@ impl Guard {
         self.plan.failure().unwrap_or(SandboxError::Start(err))
     }
 
+    /// The bound that ended the process, if one did.
+    pub fn exceeded(&self) -> Option<LimitExceeded> {
+        let measured = self.watched.as_ref().and_then(|watched| watched.exceeded().cloned());
+        measured.or_else(|| {
+            let status = self.plan.report.status()?;
+            let is_shells = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 128 + libc::SIGXFSZ;
+            let is_too_large =
+                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGXFSZ || is_shells;
+            let limit = self.confinement.limits.file_size.filter(|_| is_too_large)?;
+            Some(LimitExceeded { resource: Resource::FileSize, limit })
+        })
+    }
+
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
-        hosts.chain(blocked::in_output(&self.confinement, output)).collect()
+        let full = self.watched.as_ref().and_then(|watched| watched.full_directory());
+        let full = full.filter(|_| blocked::lacks_space(output)).map(Blocked::NoSpace);
+        hosts.chain(full).chain(blocked::in_output(&self.confinement, output)).collect()
     }
 }
 
@@ -216,5 +241,6 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.plan.tidy();
+        self.switch.release();
     }
 }

@@ -15,8 +15,8 @@ use super::{Resource, Watched, disk::FileSystem, machine::Machine, usage::Usage}
 /// How often one looks: at least, and at most.
 const INTERVAL_LEAST: Duration = Duration::from_millis(5);
 const INTERVAL_MOST: Duration = Duration::from_millis(500);
-/// Looking takes at most this part of the time.
-const LOOKING_PART: u32 = 10;
+/// Between two looks is this many times the time that one takes, as long as that is not too long.
+const LOOKING_PAUSE_FACTOR: u32 = 10;
 /// How long the thread waits for another command before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the machine has to take back the memory of what was ended.
@@ -111,7 +111,9 @@ impl Watch {
             if due <= Instant::now() {
                 let began = Instant::now();
                 let interval = self.look();
-                due = Instant::now() + interval.max(began.elapsed() * LOOKING_PART);
+                // A fork bomb makes looking slow, and must not make it rare.
+                let pause = (began.elapsed() * LOOKING_PAUSE_FACTOR).min(INTERVAL_MOST);
+                due = Instant::now() + interval.max(pause);
             }
         }
     }
@@ -156,7 +158,7 @@ impl Watch {
             else {
                 continue;
             };
-            let usage = watched.processes.usage();
+            let usage = watched.processes.usage(watched.limits.processes);
             let memory = subject.memory(&watched, &usage, machine);
             if !end_if_over(subject, &watched, &usage, memory) {
                 interval = interval.min(self.interval(subject, &watched.limits, &usage, memory));

@@ -15,7 +15,7 @@ use haft_redact::Redactor;
 use haft_tool::{IntoTool, ResourceLimits, SharedTool};
 
 use crate::{
-    policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
+    policy::{Asker, Classifier, Nobody, RuleKeeper, Rules, Written},
     pool::{
         DuplicateTool, Entry, Loading, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError,
         Toolsets,
@@ -97,6 +97,11 @@ pub struct Sandbox {
     pub hosts: Vec<String>,
     /// How much the processes of one command may use.
     pub limits: ResourceLimits,
+    /// Rules for commands that run outside of the sandbox. They allow nothing: asking is as without them. Only the user's own
+    /// settings should say this.
+    pub unsandboxed: Vec<Written>,
+    /// Whether no call leaves the sandbox, whatever a person or a rule says.
+    pub forbid_unsandboxed: bool,
 }
 
 impl Default for Sandbox {
@@ -111,6 +116,8 @@ impl Default for Sandbox {
             deny_read: Vec::new(),
             hosts: Vec::new(),
             limits: ResourceLimits::default(),
+            unsandboxed: Vec::new(),
+            forbid_unsandboxed: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Confinement, Guard, LimitExceeded, Loopback};
+use crate::sandbox::{Blocked, Confinement, Guard, LimitExceeded, Loopback};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -35,6 +35,10 @@ impl Fence for Guard {
 
     fn exceeded(&self) -> Option<LimitExceeded> {
         Guard::exceeded(self)
+    }
+
+    fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
+        Guard::blocked(self, output)
     }
 
     fn loopback(&self) -> Option<Arc<Loopback>> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration};
 
-use crate::sandbox::LimitExceeded;
+use crate::sandbox::{Blocked, LimitExceeded};
 
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Ended {
     pub took: Duration,
     /// What the fence says about it.
     pub facts: Vec<String>,
+    /// What was refused, as far as that is known.
+    pub blocked: Vec<Blocked>,
 }
 
 /// What a process says when it ends.

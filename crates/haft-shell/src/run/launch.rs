@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::{LimitExceeded, Loopback};
+use crate::sandbox::{Blocked, LimitExceeded, Loopback};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -95,6 +95,11 @@ pub trait Fence: Send + Sync {
     /// The bound that ended the process, if one did.
     fn exceeded(&self) -> Option<LimitExceeded> {
         None
+    }
+
+    /// What was refused, judged by what the process wrote.
+    fn blocked(&self, _output: &[u8]) -> Vec<Blocked> {
+        Vec::new()
     }
 
     /// The loopback that the process is in, for later ones to be put beside it.

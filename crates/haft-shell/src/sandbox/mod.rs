@@ -31,12 +31,12 @@ mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod cover; //        keeping names from being made
 mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
 mod supervisor; //   which system calls haft answers
+mod files; //        the guard of the names that are code
 mod child; //        the three processes
 mod report; //       how they say what went wrong
 mod sys; //          the kernel's calls
@@ -58,6 +58,7 @@ use std::{
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
+pub use files::{Attempt, Decision, Gatekeeper};
 pub use foreground::Ended;
 pub use haft_tool::ResourceLimits;
 pub use level::Level;
@@ -67,6 +68,7 @@ pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use files::{FileGuard, Outcome, Scope};
 use limits::{KillSwitch, Watched};
 use plan::Plan;
 use supervisor::{Handlers, Supervisor};
@@ -97,6 +99,8 @@ pub struct Confinement {
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
+    /// Decides about protected names that it attempts to create or change. Without one they are refused.
+    pub gatekeeper: Option<Arc<dyn Gatekeeper>>,
     /// Whose loopback it shares, if it reaches nobody else. One of its own otherwise.
     pub beside: Option<Arc<Loopback>>,
 }
@@ -116,6 +120,7 @@ impl Confinement {
             required: false,
             home: None,
             only_looks: false,
+            gatekeeper: None,
             beside: None,
         }
     }
@@ -135,14 +140,22 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        let handlers = self.handlers();
-        let plan = Plan::new(self, support, &handlers)?;
-        Ok(Prepared { plan, level, confinement: self.clone(), handlers })
+        let mut outcome = None;
+        let (plan, handlers) = Plan::new(self, support, |scope| self.handlers(scope, &mut outcome))?;
+        Ok(Prepared {
+            plan,
+            level,
+            confinement: self.clone(),
+            handlers,
+            outcome: outcome.unwrap_or_default(),
+        })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self) -> Handlers {
-        Handlers::default()
+    fn handlers(&self, scope: Scope, outcome: &mut Option<Arc<Outcome>>) -> Handlers {
+        let files = FileGuard::new(scope, self.gatekeeper.clone());
+        *outcome = Some(files.outcome());
+        Handlers(vec![Box::new(files)])
     }
 }
 
@@ -153,15 +166,15 @@ pub struct Prepared {
     level: Level,
     confinement: Confinement,
     handlers: Handlers,
+    outcome: Arc<Outcome>,
 }
 
 impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), &handlers);
-        self.plan = plan.expect("the same plan as before");
-        self.handlers = handlers;
+        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
     /// Confines the process that this command will start. Its environment is replaced by what [`environment`] leaves of
@@ -171,7 +184,7 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome } = self;
         let lifeline = plan.lifeline()?;
         let own = environment(std::env::vars_os());
         command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
@@ -181,7 +194,18 @@ impl Prepared {
         let switch = Arc::new(KillSwitch::new(lifeline));
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor, watched) = (None, None, None, None);
-        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, supervisor, watched, switch })
+        Ok(Guard {
+            plan,
+            level,
+            confinement,
+            proxy,
+            loopback,
+            handlers,
+            outcome,
+            supervisor,
+            watched,
+            switch,
+        })
     }
 }
 
@@ -199,6 +223,7 @@ pub struct Guard {
     /// What it uses is measured, once it runs.
     watched: Option<Arc<Watched>>,
     switch: Arc<KillSwitch>,
+    outcome: Arc<Outcome>,
 }
 
 impl Guard {
@@ -233,6 +258,11 @@ impl Guard {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// The protected places that were permitted while it ran.
+    pub fn permitted(&self) -> Vec<PathBuf> {
+        self.outcome.permitted()
+    }
+
     /// The loopback that it is in, for others to be put beside it. None if it reaches more than that, or less.
     pub fn loopback(&self) -> Option<Arc<Loopback>> {
         self.loopback.clone()
@@ -261,7 +291,13 @@ impl Guard {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
         let full = self.watched.as_ref().and_then(|watched| watched.full_directory());
         let full = full.filter(|_| blocked::lacks_space(output)).map(Blocked::NoSpace);
-        hosts.chain(full).chain(blocked::in_output(&self.confinement, output)).collect()
+        let mut certain: Vec<Blocked> = hosts.chain(full).chain(self.outcome.refused()).collect();
+        let told = blocked::in_output(&self.confinement, output);
+        let is_new =
+            |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
+        let told: Vec<Blocked> = told.into_iter().filter(is_new).collect();
+        certain.extend(told);
+        certain
     }
 }
 
@@ -278,7 +314,8 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.plan.tidy();
+        // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
         self.switch.release();
+        self.plan.tidy();
     }
 }

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Guard, LimitExceeded, Loopback};
+use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -43,6 +43,10 @@ impl Fence for Guard {
 
     fn loopback(&self) -> Option<Arc<Loopback>> {
         Guard::loopback(self)
+    }
+
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        Guard::gatekeeper(self)
     }
 
     fn ends_all(&self) -> bool {

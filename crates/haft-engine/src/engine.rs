@@ -12,7 +12,7 @@ use std::{
 };
 
 use haft_redact::Redactor;
-use haft_tool::{IntoTool, SharedTool};
+use haft_tool::{IntoTool, ResourceLimits, SharedTool};
 
 use crate::{
     policy::{Asker, Classifier, Nobody, RuleKeeper, Rules, Written},
@@ -97,6 +97,8 @@ pub struct Sandbox {
     pub hosts: Vec<String>,
     /// The Unix sockets that they may always connect to.
     pub sockets: Vec<PathBuf>,
+    /// How much the processes of one command may use.
+    pub limits: ResourceLimits,
     /// Rules for commands that run outside of the sandbox. They allow nothing: asking is as without them. Only the user's own
     /// settings should say this.
     pub unsandboxed: Vec<Written>,
@@ -116,6 +118,7 @@ impl Default for Sandbox {
             deny_read: Vec::new(),
             hosts: Vec::new(),
             sockets: Vec::new(),
+            limits: ResourceLimits::default(),
             unsandboxed: Vec::new(),
             forbid_unsandboxed: false,
         }

@@ -95,6 +95,7 @@ pub(super) fn grant(
         sockets,
         hosts,
         moves: declared.runs_alone,
+        limits: sandbox.limits.clone(),
     })
 }
 

@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Confinement, hosts, protected::is_protected, readable};
+use super::{Confinement, LimitExceeded, Resource, hosts, protected::is_protected, readable};
 use crate::proxy::machine_ports;
 
 /// Something that the sandbox refused.
@@ -38,6 +38,10 @@ pub enum Blocked {
     Loopback,
     /// A system call of this kind.
     Syscall(&'static str),
+    /// A file of more bytes than this.
+    FileSize(u64),
+    /// More in this private directory, which is full.
+    NoSpace(PathBuf),
 }
 
 impl Blocked {
@@ -103,6 +107,12 @@ impl fmt::Display for Blocked {
                  with its port: localhost:5432"
             ),
             Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
+            Blocked::FileSize(limit) => LimitExceeded { resource: Resource::FileSize, limit: *limit }.fmt(f),
+            Blocked::NoSpace(path) => write!(
+                f,
+                "the command's own {} is full: it is in memory; write large files into the workspace",
+                path.display()
+            ),
         }
     }
 }
@@ -157,6 +167,14 @@ const CALLS: [(&str, &str); 12] = [
     ("clone", "new namespaces"),
 ];
 
+/// How programs and shells say that a file may not become larger.
+const TOO_LARGE_WORDS: [&str; 2] = ["File too large", "File size limit exceeded"];
+
+/// Whether a program complains that there is no room.
+pub(super) fn lacks_space(output: &[u8]) -> bool {
+    memchr::memmem::find(&output[output.len().saturating_sub(TAIL)..], b"No space left on device").is_some()
+}
+
 /// What the end of an output says was refused, and the policy confirms.
 pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked> {
     let tail = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
@@ -168,6 +186,10 @@ pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked
         let blocked =
             paths.filter_map(|path| judge(confinement, path, line)).next().or_else(|| closed_call(line));
         found.extend(blocked.filter(|one| !found.contains(one)));
+    }
+    let is_too_large = TOO_LARGE_WORDS.iter().any(|word| tail.contains(word));
+    if let Some(limit) = confinement.limits.file_size.filter(|_| is_too_large) {
+        found.push(Blocked::FileSize(limit));
     }
     if confinement.network == super::Network::Off && NETWORK_WORDS.iter().any(|word| tail.contains(word)) {
         found.push(Blocked::Syscall("the network"));
@@ -191,7 +213,8 @@ fn silent_server(confinement: &Confinement, line: &str) -> Blocked {
     let after = LOOPBACK.iter().fold(line[start..].to_owned(), |text, name| text.replace(name, ""));
     let port = after.split(|c: char| !c.is_ascii_digit());
     let port = port.filter_map(|digits| digits.parse::<u16>().ok()).find(|port| *port > 1);
-    let is_granted = |port: &u16| hosts(&confinement.network).is_ok_and(|hosts| hosts.has_machine_port(*port));
+    let is_granted =
+        |port: &u16| hosts(&confinement.network).is_ok_and(|hosts| hosts.has_machine_port(*port));
     match port.filter(|port| !is_granted(port) && machine_ports().contains(port)) {
         Some(port) => Blocked::Host(format!("localhost:{port}")),
         None => Blocked::Loopback,
@@ -350,7 +373,8 @@ mod tests {
         let port = server.local_addr().unwrap().port();
         let at = [Blocked::Host(format!("localhost:{port}"))];
         check(&format!("Could not connect to Redis at 127.0.0.1:{port}: Connection refused"), &at);
-        let psql = format!("connection to server at \"localhost\" (::1), port {port} failed: Connection refused");
+        let psql =
+            format!("connection to server at \"localhost\" (::1), port {port} failed: Connection refused");
         check(&psql, &at);
         check(&psql.replace("::1", "127.0.0.1"), &at);
         check(&format!("curl: (7) Failed to connect to localhost port {port} after 0 ms"), &at);

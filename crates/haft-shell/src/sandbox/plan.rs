@@ -13,13 +13,16 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use haft_tool::ResourceLimits;
+
 use super::{
-    Confinement, Limits, Loopback, Network, SandboxError, Support,
+    Confinement, Loopback, Network, SandboxError, Support,
     agent::{NetworkAgent, NetworkRequest},
     blank::Blank,
     files::Scope,
     hosts,
     landlock::Landlock,
+    limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
     network,
     protected::{Names, between},
@@ -40,7 +43,7 @@ pub(super) struct Plan {
     pub(super) mounts: Option<Mounts>,
     pub(super) landlock: Option<Landlock>,
     pub(super) filter: Option<Filter>,
-    pub(super) limits: Limits,
+    pub(super) limits: ResourceLimits,
     pub(super) cwd: CString,
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
@@ -57,6 +60,8 @@ pub(super) struct Plan {
     lifeline: Option<OwnedFd>,
     /// Over which sockets of its network come out, or a network for others to join.
     passage: Option<Passage>,
+    /// Over which the root directory of the sandbox comes out, to be measured: our end and theirs.
+    root: Option<[OwnedFd; 2]>,
     has_proxy: bool,
     /// The sockets that come out before the command starts.
     listeners: Vec<NetworkRequest>,
@@ -115,6 +120,7 @@ impl Plan {
             }
             _ => Vec::new(),
         };
+        let root = if has_namespaces { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
         let reports = handlers.filter().map(|filter| Ok((filter, sys::socket_pair()?))).transpose();
@@ -143,6 +149,7 @@ impl Plan {
             lifeline: None,
             passage,
             listeners,
+            root,
             reports,
             variables,
         };
@@ -182,6 +189,28 @@ impl Plan {
             return Loopback::pass(theirs.as_raw_fd());
         }
         self.listeners.iter().try_for_each(|listener| listener.answer(theirs.as_raw_fd()))
+    }
+
+    /// In the sandbox: passes its root directory out.
+    pub(super) fn pass_root(&self) -> Answer {
+        let Some([_, theirs]) = &self.root else { return Ok(()) };
+        let root = sys::open(c"/", libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
+        let passed = sys::send_descriptor(theirs.as_raw_fd(), root);
+        sys::close(root);
+        passed
+    }
+
+    /// Outside: the sandbox, to be measured.
+    pub(super) fn watched(&self, write: &[PathBuf], switch: Arc<KillSwitch>) -> io::Result<Watched> {
+        let leader = self.report.leader();
+        let watched = match (&self.root, &self.mounts) {
+            (Some([ours, _]), Some(mounts)) => {
+                let root = sys::receive_descriptor(ours)?;
+                Watched::inside(&root, mounts.private(), mounts.has_processes, leader, switch)?
+            }
+            _ => Watched::session(leader, switch),
+        };
+        Ok(watched.bounded(self.limits.clone(), write.to_vec()))
     }
 
     /// In the command, last of all: has calls reported from here on, and passes the listener out.

@@ -42,8 +42,7 @@ impl Attempt {
     fn call(self, input: Value) -> String {
         let workspace = Workspace::new("-- a\nx\n");
         let tools = crate::builtin_with(crate::Options::default());
-        let mut builder =
-            engine(&workspace).tools(tools).rules(Rules::allowing(self.rules, Origin::Session));
+        let mut builder = engine(&workspace).tools(tools).rules(Rules::allowing(self.rules, Origin::Session));
         if let Some(person) = self.person {
             builder = builder.asker(person);
         }

@@ -278,7 +278,9 @@ fn nothing_of_the_sandbox_is_in_the_tree_while_commands_run() {
     let before = listing(&scene.place);
     thread::scope(|threads| {
         let running: Vec<_> = (0..4)
-            .map(|_| threads.spawn(|| scene.run(None, "ls -A; sleep .3; mkdir .idea 2>/dev/null; ls -A").text()))
+            .map(|_| {
+                threads.spawn(|| scene.run(None, "ls -A; sleep .3; mkdir .idea 2>/dev/null; ls -A").text())
+            })
             .collect();
         thread::sleep(Duration::from_millis(100));
         assert_eq!(listing(&scene.place), before);

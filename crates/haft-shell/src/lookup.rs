@@ -124,20 +124,24 @@ impl Lookup {
 
     /// Where git keeps what all worktrees of a repository share: settings, hooks. `None` where it finds no repository.
     pub fn git_directory(&self, directory: &Path) -> Option<PathBuf> {
-        let real = directory.canonicalize().ok()?;
-        let found = real.ancestors().find_map(|place| {
-            let dotted = place.join(".git");
-            match fs::metadata(&dotted) {
-                Ok(found) if found.is_dir() => Some(dotted),
-                Ok(_) => Some(place.join(pointer(&dotted, "gitdir: ")?)),
-                Err(_) => is_git_directory(place).then(|| place.to_owned()),
-            }
-        })?;
-        Some(match pointer(&found.join("commondir"), "") {
-            Some(common) => found.join(common),
-            None => found,
-        })
+        git_directories(directory).map(|(_, common)| common)
     }
+}
+
+/// The directory of the repository that git finds in a directory, and the one that all its worktrees share. In most
+/// repositories they are the same.
+pub(crate) fn git_directories(directory: &Path) -> Option<(PathBuf, PathBuf)> {
+    let real = directory.canonicalize().ok()?;
+    let found = real.ancestors().find_map(|place| {
+        let dotted = place.join(".git");
+        match fs::metadata(&dotted) {
+            Ok(found) if found.is_dir() => Some(dotted),
+            Ok(_) => Some(place.join(pointer(&dotted, "gitdir: ")?)),
+            Err(_) => is_git_directory(place).then(|| place.to_owned()),
+        }
+    })?;
+    let common = pointer(&found.join("commondir"), "").map(|common| found.join(common));
+    Some((found.clone(), common.unwrap_or(found)))
 }
 
 /// The path that a small file names after these words.

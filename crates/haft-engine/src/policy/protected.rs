@@ -4,7 +4,11 @@
 //! one by one, folded as the most forgiving file system would: without case, without characters that do not show,
 //! without final dots and spaces. Too much caution costs a question; too little costs the machine.
 
-use std::{borrow::Cow, path::Path, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 use haft_tool::Spread;
 
@@ -191,6 +195,14 @@ pub(super) fn why_bytes(
     // A workspace may itself lie below such a name, as worktrees do: only names within it count then.
     let depth = if inside { names(workspace).count() } else { 0 };
     by_loss(path, workspace, home).or_else(|| by_system(path, inside)).or_else(|| by_name(path, depth))
+}
+
+/// Why writing a path is asked that settings name as code, or a directory above one.
+pub(super) fn why_by_settings(path: &[u8], spread: Spread, places: &[PathBuf]) -> Option<&'static str> {
+    let names = |place: &PathBuf| {
+        lies_in(path, bytes(place)) || (spread == Spread::All && lies_in(bytes(place), path))
+    };
+    places.iter().any(names).then_some("what settings of git name as code that runs")
 }
 
 /// Writing a directory may mean removing it.

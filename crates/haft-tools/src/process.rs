@@ -3,9 +3,10 @@
 //! Several tools start processes; that they confine them alike is too important to be written twice. Not here: what is
 //! started, and what is told about it.
 
-use std::{ffi::OsString, io, sync::Arc};
+use std::{ffi::OsString, io, path::PathBuf, sync::Arc};
 
 use haft_shell::{
+    lookup::linked_repository,
     run::{Confine, Launch, Process, Unfenced, confined},
     sandbox::{Confinement, Loopback, Network, SandboxError, is_loopback},
 };
@@ -41,7 +42,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
     confined(Confinement {
         only_looks,
-        write: grant.write.clone(),
+        write: writable(grant, session),
         make: grant.make.clone(),
         permitted: grant.permitted.clone(),
         read: match &grant.reads {
@@ -55,6 +56,16 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         beside: beside(cx),
         ..Confinement::at(&session.cwd)
     })
+}
+
+/// The places that may be written. For a workspace that is a linked worktree, a call that was approved writes the repository
+/// as well that it belongs to: `git commit` does. Its settings and hooks are protected like those of any other.
+fn writable(grant: &Grant, session: &SessionFacts) -> Vec<PathBuf> {
+    let mut places = grant.write.clone();
+    let may_commit =
+        grant.approved && grant.reads == ReadScope::Everything && places.contains(&session.workspace);
+    places.extend(may_commit.then(|| linked_repository(&session.workspace)).flatten());
+    places
 }
 
 /// The loopback of what runs in the background: a server that was started there is to be reached.

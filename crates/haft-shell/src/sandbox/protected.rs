@@ -13,6 +13,7 @@ use std::{
 use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages};
 
 use super::error::SandboxError;
+use crate::git_config::named_places;
 
 /// Covered below a directory of a workspace while they are missing.
 const IN_WORKSPACE: [&str; 19] = [
@@ -116,6 +117,10 @@ impl Names {
             names.look_around(home, base)?;
         }
         names.look_around(root, base)?;
+        if root.ends_with(".git") {
+            names.repository(root, DEPTH);
+        }
+        names.freeze_code_places(root, home);
         names.pin_what_is_above(root);
         Ok(names)
     }
@@ -131,6 +136,14 @@ impl Names {
             }
         }
         self.freeze(path);
+    }
+
+    /// Freezes the places that settings of git name as code, as far as they are there.
+    fn freeze_code_places(&mut self, root: &Path, home: Option<&Path>) {
+        let places = named_places(root, home);
+        let inside =
+            places.iter().filter(|place| place.starts_with(root) && !is_data_of_git(place, root, home));
+        inside.filter(|place| place.exists()).for_each(|place| self.freeze(place.clone()));
     }
 
     fn freeze(&mut self, path: PathBuf) {
@@ -241,9 +254,18 @@ pub(super) fn between<'a>(root: &'a Path, path: &'a Path) -> impl Iterator<Item 
     above.map(Path::to_owned)
 }
 
+/// Returns true for what git itself writes in a repository: a setting that names it does not make it code.
+fn is_data_of_git(path: &Path, root: &Path, home: Option<&Path>) -> bool {
+    let is_in_repository =
+        path.components().any(|name| folded(name.as_os_str().as_encoded_bytes()) == ".git");
+    is_in_repository && find(path, root, home, Writer::Process).is_none()
+}
+
 /// Returns true if a path below a root is closed because of its name.
 pub(super) fn is_protected(root: &Path, home: Option<&Path>, path: &Path) -> bool {
-    path.starts_with(root) && Base { root, home }.code_at(path).is_some_and(|found| found.part == Part::Whole)
+    let is_named = || named_places(root, home).iter().any(|place| path.starts_with(place));
+    let is_code = || Base { root, home }.code_at(path).is_some_and(|found| found.part == Part::Whole);
+    path.starts_with(root) && (is_code() || is_named())
 }
 
 #[cfg(test)]
@@ -286,6 +308,34 @@ mod tests {
         has(&names.frozen, &root, &["vendor/r/.git/config"]);
         has(&names.missing, &root, &["vendor/r/.git/hooks"]);
         has(&names.pinned, &root, &["vendor", "vendor/r", "vendor/r/.git"]);
+    }
+
+    #[test]
+    fn places_that_settings_name_as_code_are_frozen() {
+        let (_directory, root) =
+            root(&[".git/HEAD", ".githooks/pre-commit", "tools/diff.sh", "tools/other.sh"]);
+        ["objects", "refs"].iter().for_each(|name| fs::create_dir(root.join(".git").join(name)).unwrap());
+        let settings = "[core]\nhooksPath = .githooks\n[diff]\nexternal = tools/diff.sh --x\n[alias]\nx = !./missing.sh\n";
+        fs::write(root.join(".git/config"), settings).unwrap();
+        let names = Names::below(&root, None).unwrap();
+        has(&names.frozen, &root, &[".githooks", "tools/diff.sh"]);
+        has(&names.pinned, &root, &["tools"]);
+        assert!(!names.frozen.contains(&root.join("tools/other.sh")));
+        assert!(is_protected(&root, None, &root.join(".githooks/post-merge")));
+        assert!(is_protected(&root, None, &root.join("missing.sh")));
+        assert!(!is_protected(&root, None, &root.join("tools/other.sh")));
+    }
+
+    #[test]
+    fn a_root_that_is_a_repositorys_own_directory_keeps_its_settings_and_hooks() {
+        let (_directory, root) = root(&[
+            "r/.git/config",
+            "r/.git/hooks/x",
+            "r/.git/worktrees/w/gitdir",
+            "r/.git/worktrees/w/HEAD",
+        ]);
+        let names = Names::below(&root.join("r/.git"), None).unwrap();
+        has(&names.frozen, &root, &["r/.git/config", "r/.git/hooks", "r/.git/worktrees/w/gitdir"]);
     }
 
     #[test]

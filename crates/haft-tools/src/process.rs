@@ -7,7 +7,7 @@ use std::{ffi::OsString, io, path::PathBuf, sync::Arc};
 
 use haft_shell::{
     lookup::linked_repository,
-    run::{Confine, Launch, Process, Unfenced, confined},
+    run::{Confine, Launch, Process, Unfenced, confined, confined_with_directories},
     sandbox::{Confinement, Loopback, Network, SandboxError, is_loopback},
 };
 use haft_tool::{Cx, Fault, Grant, ReadScope, Refusal, SessionFacts};
@@ -40,7 +40,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
     let hosts: Vec<String> = grant.hosts.iter().filter(|host| !is_loopback(host)).cloned().collect();
     let network = if hosts.is_empty() { Network::Off } else { Network::Hosts(hosts) };
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
-    confined(Confinement {
+    let confinement = Confinement {
         only_looks,
         write: writable(grant, session),
         make: grant.make.clone(),
@@ -55,7 +55,11 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         home: session.home.clone(),
         beside: beside(cx),
         ..Confinement::at(&session.cwd)
-    })
+    };
+    match grant.make_directories.is_empty() {
+        true => confined(confinement),
+        false => confined_with_directories(confinement, grant.make_directories.clone()),
+    }
 }
 
 /// The places that may be written. For a workspace that is a linked worktree, a call that was approved writes the repository

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Session,
     files::{DeclaredFiles, Gate},
-    grant::{Declared, grant},
+    grant::{Declared, grant, new_directories},
     images::{Doer, Images, Watch},
     tasks::CallTasks,
 };
@@ -40,6 +40,8 @@ pub(crate) struct CallHost {
     events: Events,
     /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
     places: Vec<(PathBuf, Access)>,
+    /// Those that its commands make as directories.
+    new_directories: Vec<PathBuf>,
     /// The hosts that it declared.
     hosts: Vec<String>,
     /// Whether it declared to change nothing.
@@ -83,6 +85,7 @@ impl CallHost {
             interrupt,
             events,
             places,
+            new_directories: new_directories(&prepared.effects),
             hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
@@ -195,6 +198,7 @@ impl Host for CallHost {
         let declared = Declared {
             places: &self.places,
             hosts: &self.hosts,
+            directories: &self.new_directories,
             read_only: self.read_only,
             runs_alone: self.runs_alone,
             approved: self.approved.load(Ordering::Relaxed),

@@ -11,7 +11,8 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Effects, Fault, Flow, Found, Grant, PathEffect, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown,
+    Access, Effects, Fault, Flow, Found, Grant, PathEffect, ReadScope, Refusal, Visitor, Walk,
+    host_in_one_form, shown,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@
 use std::{
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock, atomic::AtomicU64},
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
@@ -15,7 +15,12 @@ use haft_tool::{Access, Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
-use crate::{policy::Said, pool::Entry, result::FileSecrets, session::Session};
+use crate::{
+    policy::Said,
+    pool::Entry,
+    result::FileSecrets,
+    session::{Session, WaitingTime},
+};
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
@@ -40,10 +45,12 @@ pub(crate) struct Prepared<'t> {
     pub(crate) secrets: Arc<FileSecrets>,
     /// Why it runs unrecorded, if it does.
     pub(crate) unrecorded: Option<String>,
+    /// The rule of the user by which it runs outside of the sandbox.
+    pub(crate) unsandboxed_by: Option<String>,
     /// The hook that stopped the turn in a call that this one made.
     pub(crate) stopped_within: OnceLock<Box<Said>>,
     /// For how long it had the person think something over.
-    pub(crate) waited_us: AtomicU64,
+    pub(crate) waiting: Arc<WaitingTime>,
 }
 
 pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Prepared<'t>, NotUnderstood> {
@@ -67,8 +74,9 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
             ticket: None,
             secrets: Arc::default(),
             unrecorded: None,
+            unsandboxed_by: None,
             stopped_within: OnceLock::new(),
-            waited_us: AtomicU64::new(0),
+            waiting: Arc::default(),
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }
@@ -78,7 +86,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
 fn code_places(session: &Session, effects: &Effects, workspace: &Path, base: &PathBase) -> Arc<[PathBuf]> {
     let writes = effects.paths().iter().any(|effect| effect.access == Access::Write);
     let find = session.engine().settings().code_places.filter(|_| writes);
-    find.map_or_else(|| Arc::new([]) as Arc<[PathBuf]>, |find| find(workspace, base.home.as_deref()))
+    find.map_or_else(|| [].into(), |find| find(workspace, base.home.as_deref()))
 }
 
 fn ask(entry: &Entry, input: &Value, base: &PathBase) -> Result<(Box<dyn Bound>, Effects), Fault> {

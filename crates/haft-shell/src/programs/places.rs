@@ -302,9 +302,9 @@ mod tests {
 
     #[test]
     fn operands_that_may_be_directories_are_places() {
-        check("git worktree add -b x ../w main", "../w");
-        check("git worktree add --detach ../w", "../w");
-        check("git worktree remove ../w", "../w");
+        check("git worktree add -b x ../w main", "../w .git/worktrees");
+        check("git worktree add --detach ../w", "../w .git/worktrees");
+        check("git worktree remove ../w", "../w .git/worktrees");
         check("git clone https://h.test/r.git there", "there");
         check("git clone git@h.test:r.git", ".");
     }

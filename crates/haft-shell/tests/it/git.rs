@@ -51,9 +51,15 @@ impl Scene {
     }
 
     fn confined(&self, directory: &str, write: &[&str], script: &str) -> Output {
+        self.permitted(directory, write, &[], script)
+    }
+
+    /// Runs a script that was permitted to write these protected places.
+    fn permitted(&self, directory: &str, write: &[&str], permitted: &[&str], script: &str) -> Output {
         let place = self.root.join(directory);
-        let write: Vec<PathBuf> = write.iter().map(|place| self.root.join(place)).collect();
-        let confinement = Confinement { write, ..Confinement::at(place) };
+        let real = |places: &[&str]| places.iter().map(|place| self.root.join(place)).collect();
+        let confinement =
+            Confinement { write: real(write), permitted: real(permitted), ..Confinement::at(place) };
         let mut bash = Command::new("bash");
         bash.args(["-c", script]);
         let mut guard = confinement.prepare().unwrap().apply(&mut bash).unwrap();
@@ -140,6 +146,35 @@ fn settings_that_run_or_redirect_something_do_not_get_through() {
     ] {
         scene.changes_nothing_powerful(script);
     }
+}
+
+#[test]
+fn worktrees_and_submodules_are_added_after_a_yes() {
+    let Some(scene) = Scene::new() else { return };
+    fs::create_dir(scene.root.join("x")).unwrap();
+    let permitted = ["w/.git/worktrees"];
+    let script = "git worktree add -q ../x topic && git -C ../x status --short";
+    let output = scene.permitted("w", &["w", "x"], &permitted, script);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(linked_repository(&scene.root.join("x")).unwrap(), scene.root.join("w/.git"));
+    let script = "git worktree add -q inner other && git worktree remove inner && git worktree prune";
+    let output = scene.permitted("w", &["w"], &permitted, script);
+    assert!(output.status.success(), "{}", text(&output));
+    let script = "git -c protocol.file.allow=always submodule --quiet add ../upstream sub && git -C sub status --short";
+    let output = scene.permitted("w", &["w"], &["w/.git/config", "w/.gitmodules"], script);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(
+        scene.outside("w/sub", "git rev-parse --show-toplevel").trim(),
+        scene.root.join("w/sub").to_str().unwrap()
+    );
+}
+
+#[test]
+fn new_repositories_are_made_with_ordinary_settings() {
+    let Some(scene) = Scene::new() else { return };
+    scene.works("mkdir n && cd n && git init -q && git config user.name x && git config user.email x@h.test && git commit -q --allow-empty -m x");
+    scene.works("git clone -q ../upstream c && git -C c log --oneline");
+    scene.works("mkdir e && cd e && git clone -q ../../upstream . && ls -A");
 }
 
 #[test]

@@ -179,10 +179,8 @@ impl FileGuard {
         let counts = match (found.part, change) {
             (Part::Whole, _) => true,
             (Part::Directory, Change::Directory | Change::Departure | Change::SecondName) => false,
-            // Git makes one for a worktree or submodule. Where it leads, the look afterwards sees.
-            (Part::Directory, Change::Open)
-                if path.ends_with(".git") && fs::symlink_metadata(path).is_err() =>
-            {
+            // Git makes a file for a worktree or submodule. Older ones are frozen; where a new one leads, the look afterwards sees.
+            (Part::Directory, Change::Open) if path.ends_with(".git") && self.frozen_at(path).is_none() => {
                 false
             }
             // A file or a link in its place leads elsewhere.
@@ -226,7 +224,9 @@ impl FileGuard {
             given.starts_with(&concern.place)
                 && (concern.path.starts_with(given) || given.starts_with(&concern.path))
         };
-        self.scope.permitted.iter().any(covers)
+        // A directory in a repository was asked for as what it is: with all below it.
+        let covers_below = |given: &PathBuf| concern.path.starts_with(given) && is_in_repository(given);
+        self.scope.permitted.iter().any(|given| covers(given) || covers_below(given))
     }
 
     /// Decides about a call, or has it wait.
@@ -337,6 +337,11 @@ impl Handler for FileGuard {
             }
         }
     }
+}
+
+/// Whether a path lies below the directory of a repository.
+fn is_in_repository(path: &Path) -> bool {
+    path.ancestors().skip(1).any(|above| above.ends_with(".git"))
 }
 
 /// How many entries of a directory are looked at when it is moved.

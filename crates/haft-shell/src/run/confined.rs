@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Guard, Loopback};
+use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, Loopback};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -112,6 +112,10 @@ impl Fence for Guard {
 
     fn loopback(&self) -> Option<Arc<Loopback>> {
         Guard::loopback(self)
+    }
+
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        Guard::gatekeeper(self)
     }
 
     fn ends_all(&self) -> bool {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::{Blocked, Loopback};
+use crate::sandbox::{Blocked, Gatekeeper, Loopback};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -99,6 +99,11 @@ pub trait Fence: Send + Sync {
 
     /// The loopback that the process is in, for later ones to be put beside it.
     fn loopback(&self) -> Option<Arc<Loopback>> {
+        None
+    }
+
+    /// Decides about protected names that the process attempts to create or change, if anything does.
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
         None
     }
 

@@ -239,6 +239,11 @@ impl Guard {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Decides about protected names that the process attempts to create or change, if anything does.
+    pub fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        self.confinement.gatekeeper.clone()
+    }
+
     /// The protected places that were permitted while it ran.
     pub fn permitted(&self) -> Vec<PathBuf> {
         self.outcome.permitted()

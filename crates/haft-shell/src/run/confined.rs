@@ -1,14 +1,9 @@
 //! The sandbox as the fence around a process.
 
-use std::{
-    fs,
-    io::{self, ErrorKind},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, Loopback};
+use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, Loopback, NewDirectories};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -28,65 +23,12 @@ pub fn confined(confinement: Confinement) -> Confine {
 pub fn confined_with_directories(mut confinement: Confinement, directories: Vec<PathBuf>) -> Confine {
     Box::new(move |command| {
         let made = NewDirectories::make(directories)?;
-        confinement.write.extend(made.0.iter().cloned());
+        confinement.write.extend(made.paths().iter().cloned());
         let guard = confinement.prepare().and_then(|prepared| prepared.apply(command));
-        Ok(Box::new(Filled { guard: guard.map_err(io::Error::other)?, _made: made }))
+        let mut guard = guard.map_err(io::Error::other)?;
+        guard.hold(made);
+        Ok(Box::new(guard))
     })
-}
-
-/// Directories that were made for a process. Those that are empty in the end are removed.
-struct NewDirectories(Vec<PathBuf>);
-
-impl NewDirectories {
-    fn make(directories: Vec<PathBuf>) -> io::Result<NewDirectories> {
-        let mut made = NewDirectories(Vec::new());
-        for directory in directories {
-            match fs::create_dir(&directory) {
-                Ok(()) => made.0.push(directory),
-                // What has come to be there since was not permitted, and a directory further up neither.
-                Err(err) if matches!(err.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
-                Err(err) => return Err(err),
-            }
-        }
-        Ok(made)
-    }
-}
-
-impl Drop for NewDirectories {
-    fn drop(&mut self) {
-        for directory in &self.0 {
-            // One that is not empty stays.
-            let _ = fs::remove_dir(directory);
-        }
-    }
-}
-
-/// A sandbox whose process fills new directories. They are looked at after the sandbox has ended.
-struct Filled {
-    guard: Guard,
-    _made: NewDirectories,
-}
-
-impl Fence for Filled {
-    fn started(&mut self) -> io::Result<()> {
-        Fence::started(&mut self.guard)
-    }
-
-    fn explain(&self, err: io::Error) -> io::Error {
-        Fence::explain(&self.guard, err)
-    }
-
-    fn facts(&self, output: &[u8]) -> Vec<String> {
-        self.guard.facts(output)
-    }
-
-    fn loopback(&self) -> Option<Arc<Loopback>> {
-        Fence::loopback(&self.guard)
-    }
-
-    fn ends_all(&self) -> bool {
-        self.guard.ends_all()
-    }
 }
 
 impl Fence for Guard {

@@ -26,6 +26,7 @@
 
 mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
+mod new_directories; // what is made for it before
 mod network; //      what it may reach
 mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
@@ -65,6 +66,7 @@ pub use level::Level;
 pub use limits::Limits;
 pub use loopback::{Loopback, is_loopback};
 pub use network::Network;
+pub use new_directories::NewDirectories;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
@@ -193,7 +195,18 @@ impl Prepared {
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor) = (None, None, None);
         let lifeline = Some(lifeline);
-        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, outcome, supervisor, lifeline })
+        Ok(Guard {
+            plan,
+            level,
+            confinement,
+            proxy,
+            loopback,
+            handlers,
+            outcome,
+            supervisor,
+            lifeline,
+            new_directories: None,
+        })
     }
 }
 
@@ -211,9 +224,16 @@ pub struct Guard {
     outcome: Arc<Outcome>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
     lifeline: Option<OwnedFd>,
+    /// Looked at when all else has ended.
+    new_directories: Option<NewDirectories>,
 }
 
 impl Guard {
+    /// Keeps directories that were made for the process until it has ended.
+    pub fn hold(&mut self, directories: NewDirectories) {
+        self.new_directories = Some(directories);
+    }
+
     /// Which guarantees hold.
     pub fn level(&self) -> &Level {
         &self.level

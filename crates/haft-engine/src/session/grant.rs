@@ -100,6 +100,7 @@ pub(super) fn grant(
         deny_patterns: patterns(session, entry),
         hosts,
         moves: declared.runs_alone,
+        limits: sandbox.limits.clone(),
     })
 }
 

@@ -153,8 +153,9 @@ impl FileGuard {
     }
 
     fn concern(&self, path: &Path, found: &Protected) -> Concern {
-        let (path, place) = (path.to_owned(), found.place(path));
-        Concern { path, place, effect: format!("which {}", found.group.effect), keys: String::new() }
+        let place = linked_worktree(path).map_or_else(|| found.place(path), Path::to_owned);
+        let effect = format!("which {}", found.group.effect);
+        Concern { path: path.to_owned(), place, effect, keys: String::new() }
     }
 
     /// The protected place of a path that is changed in this way.
@@ -320,6 +321,13 @@ impl Handler for FileGuard {
 
 /// How many entries of a directory are looked at when it is moved.
 const ARRIVALS_LIMIT: usize = 2_000;
+
+/// The part of a repository that belongs to a linked worktree, for a file right in it. Git makes its files together.
+fn linked_worktree(path: &Path) -> Option<&Path> {
+    let directory = path.parent()?;
+    let above = directory.parent().filter(|above| above.ends_with("worktrees"))?;
+    above.components().any(|part| part.as_os_str() == ".git").then_some(directory)
+}
 
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())

@@ -26,6 +26,7 @@
 
 mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
+mod new_directories; // what is made for it before
 mod network; //      what it may reach
 mod loopback; //     the servers that it may talk to besides
 mod agent; //        what is done for haft in its network
@@ -69,6 +70,7 @@ pub use level::Level;
 pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
 pub use network::Network;
+pub use new_directories::NewDirectories;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
@@ -238,6 +240,7 @@ impl Prepared {
             supervisor,
             watched,
             switch,
+            new_directories: None,
         })
     }
 }
@@ -258,9 +261,16 @@ pub struct Guard {
     watched: Option<Arc<Watched>>,
     switch: Arc<KillSwitch>,
     outcome: Arc<Outcome>,
+    /// Looked at when all else has ended.
+    new_directories: Option<NewDirectories>,
 }
 
 impl Guard {
+    /// Keeps directories that were made for the process until it has ended.
+    pub fn hold(&mut self, directories: NewDirectories) {
+        self.new_directories = Some(directories);
+    }
+
     /// Which guarantees hold.
     pub fn level(&self) -> &Level {
         &self.level

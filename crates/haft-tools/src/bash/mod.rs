@@ -17,6 +17,8 @@ mod always;
 mod masks;
 #[cfg(test)]
 mod reaching;
+#[cfg(test)]
+mod asking;
 
 use std::{path::Path, time::Duration};
 

@@ -102,6 +102,8 @@ pub(super) const KEYS: &[Key] = &[
     key("sandbox.write", Never(REACH)),
     key("sandbox.deny_read", Counts),
     key("sandbox.hosts", Never(REACH)),
+    key("sandbox.unsandboxed", Never(REACH)),
+    key("sandbox.forbid_unsandboxed", Only(true)),
     key("sandbox.permissions.allow", Never(LAYER)),
     key("sandbox.permissions.ask", Counts),
     key("sandbox.permissions.deny", Counts),

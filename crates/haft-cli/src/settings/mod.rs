@@ -20,7 +20,7 @@ use std::{
     str::FromStr,
 };
 
-use haft_engine::policy::{Mode, Rules};
+use haft_engine::policy::{Mode, Rules, Written};
 use haft_model::Dialect;
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -303,6 +303,10 @@ pub(crate) struct Sandbox {
     pub(crate) deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub(crate) hosts: Option<Vec<String>>,
+    /// Rules for commands that run outside of the sandbox.
+    pub(crate) unsandboxed: Option<Vec<Written>>,
+    /// Whether no call leaves the sandbox.
+    pub(crate) forbid_unsandboxed: Option<bool>,
 }
 
 /// What `[web]` says of fetching.
@@ -538,6 +542,8 @@ impl Sandbox {
             write: both(self.write, later.write),
             deny_read: self.deny_read,
             hosts: both(self.hosts, later.hosts),
+            unsandboxed: both(self.unsandboxed, later.unsandboxed),
+            forbid_unsandboxed: later.forbid_unsandboxed.or(self.forbid_unsandboxed),
         }
     }
 }

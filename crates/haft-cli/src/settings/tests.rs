@@ -251,6 +251,8 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("sandbox.write", Some("[\"/\"]"), None),
     ("sandbox.deny_read", None, Some("[\"/secret\"]")),
     ("sandbox.hosts", Some("[\"a.org\"]"), None),
+    ("sandbox.unsandboxed", Some("[\"Bash(docker:*)\"]"), None),
+    ("sandbox.forbid_unsandboxed", Some("false"), Some("true")),
     ("sandbox.permissions.allow", Some("[\"Read\"]"), None),
     ("sandbox.permissions.ask", None, Some("[\"Read\"]")),
     ("sandbox.permissions.deny", None, Some("[\"Read\"]")),

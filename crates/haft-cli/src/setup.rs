@@ -394,8 +394,16 @@ impl Setup {
     }
 
     fn sandbox(&self) -> haft_engine::Sandbox {
-        let settings::Sandbox { enabled, required, read, write, deny_read, hosts, unsandboxed, forbid_unsandboxed } =
-            self.settings.sandbox.clone();
+        let settings::Sandbox {
+            enabled,
+            required,
+            read,
+            write,
+            deny_read,
+            hosts,
+            unsandboxed,
+            forbid_unsandboxed,
+        } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
         // Whoever lets everything run because it is confined does not want it to run otherwise.
         let rests_on_it =

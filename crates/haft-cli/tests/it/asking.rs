@@ -268,7 +268,10 @@ fn a_command_that_the_sandbox_broke_runs_again_when_the_person_says_so() {
     assert!(!place.path("outside/made").exists());
     person.types("y\n");
     let ran = person.ends();
-    assert!(ran.code == 0 && ran.out.contains("[second run, from the beginning, with that allowed]"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.out.contains("[second run, from the beginning, with that allowed]"),
+        "{ran:?}"
+    );
     assert!(place.path("outside/made").exists());
 }
 
@@ -276,7 +279,8 @@ fn a_command_that_the_sandbox_broke_runs_again_when_the_person_says_so() {
 fn a_users_rule_runs_a_command_outside_the_sandbox_and_a_question_says_so() {
     let place = place();
     fs::create_dir_all(place.path("config/haft")).unwrap();
-    fs::write(place.path("config/haft/haft.toml"), "[sandbox]\nunsandboxed = [\"Bash(python3:*)\"]\n").unwrap();
+    fs::write(place.path("config/haft/haft.toml"), "[sandbox]\nunsandboxed = [\"Bash(python3:*)\"]\n")
+        .unwrap();
     let explained = place.haft(&["explain", "Bash", &hidden_write(&place)]).out;
     assert!(explained.contains("it runs outside the sandbox (Bash(python3:*)"), "{explained}");
     let mut person = Person::at(&place, &["call", "Bash", &hidden_write(&place)], "");

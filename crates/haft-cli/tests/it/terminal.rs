@@ -118,7 +118,8 @@ fn a_command_leaves_the_sandbox_by_one_key() {
     let turn = Turn::new().call("Bash", json!({ "command": command }));
     let room = Room::at(place, [turn, Turn::new().text("It is made.")], (100, 30), &[], &[]);
     room.tmux.says("Make it");
-    let asked = room.tmux.sees("[u] this call, outside the sandbox: it can change and reach everything that you can");
+    let asked =
+        room.tmux.sees("[u] this call, outside the sandbox: it can change and reach everything that you can");
     assert!(asked.contains("[y] this call, in the sandbox"), "{asked}");
     reads();
     room.tmux.types("u");

@@ -43,7 +43,8 @@ impl TestSession {
         let outside = tempfile::tempdir().unwrap();
         let rules = Rules::allowing(["Bash(python3:*)", "Bash(echo:*)"], Origin::Session);
         let mut builder = engine(&workspace).tools(crate::builtin()).rules(rules);
-        let person = answers.map(|answers| Person { answers: Arc::new(Mutex::new(answers)), asked: Arc::default() });
+        let person =
+            answers.map(|answers| Person { answers: Arc::new(Mutex::new(answers)), asked: Arc::default() });
         if let Some(person) = &person {
             builder = builder.asker(person.clone());
         }
@@ -109,7 +110,8 @@ async fn a_yes_runs_it_again_with_the_refused_place_and_tells_of_both_runs() {
         description,
         "The command failed, and the sandbox refused to change OUT/made. Run it again, from its beginning, with that allowed?"
     );
-    let offered: Vec<&Value> = asked[0]["answers"].as_array().unwrap().iter().map(|it| &it["answer"]).collect();
+    let offered: Vec<&Value> =
+        asked[0]["answers"].as_array().unwrap().iter().map(|it| &it["answer"]).collect();
     assert_eq!(offered, ["once", "unsandboxed", "no"]);
 }
 

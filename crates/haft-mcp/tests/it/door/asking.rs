@@ -55,12 +55,12 @@ async fn a_client_of_the_old_era_is_sent_the_question() {
 }
 
 fn with_processes() -> House {
-    let run = tool("Run")
-        .spec(Spec::processes)
-        .effects(|_: &Nothing| Effects::unknown())
-        .call(|_: Nothing, cx: Cx| async move {
-            Ok(Reply::text(format!("confined {}", cx.grant().await?.confined)))
-        });
+    let run =
+        tool("Run").spec(Spec::processes).effects(|_: &Nothing| Effects::unknown()).call(
+            |_: Nothing, cx: Cx| async move {
+                Ok(Reply::text(format!("confined {}", cx.grant().await?.confined)))
+            },
+        );
     House::new().building(|builder| builder.tool(run))
 }
 

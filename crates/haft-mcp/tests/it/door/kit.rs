@@ -96,7 +96,8 @@ impl House {
         let builder = upstreams.sources().into_iter().fold(builder, EngineBuilder::source);
         let engine = builder.build().expect("an engine");
         let caller = Caller { roles: self.roles, ..Caller::default() };
-        let session = SessionOptions { rules: self.rules, caller, ..SessionOptions::at(self.workspace.root()) };
+        let session =
+            SessionOptions { rules: self.rules, caller, ..SessionOptions::at(self.workspace.root()) };
         let (only, version, upstreams) = (self.only, "1.2.3".to_owned(), Some(upstreams));
         let observer = self.observer;
         let door = Door::new(DoorOptions { engine, session, upstreams, only, version, observer });

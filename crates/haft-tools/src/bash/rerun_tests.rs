@@ -40,7 +40,9 @@ struct TestSession {
 impl TestSession {
     fn new(answers: Option<Vec<Answer>>, sandbox: Sandbox) -> TestSession {
         let workspace = Workspace::new("-- a.txt\ninside\n");
-        let outside = tempfile::tempdir().unwrap();
+        // Not below /tmp, where a command has entries of its own.
+        let beside = std::env::current_exe().unwrap();
+        let outside = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
         let rules = Rules::allowing(["Bash(python3:*)", "Bash(echo:*)"], Origin::Session);
         let mut builder = engine(&workspace).tools(crate::builtin()).rules(rules);
         let person =
@@ -100,8 +102,8 @@ async fn a_yes_runs_it_again_with_the_refused_place_and_tells_of_both_runs() {
     let text = test.write().await;
     assert_eq!(fs::read_to_string(test.made()).unwrap_or_default(), "x", "{text}");
     assert_eq!(text.matches("ran").count(), 2, "{text}");
-    assert!(text.starts_with("[first run, in the sandbox]\nran\n"), "{text}");
-    assert!(text.contains("[second run, from the beginning, with that allowed]\nran"), "{text}");
+    assert!(text.starts_with("[first run, in the sandbox]\n"), "{text}");
+    assert!(text.ends_with("[second run, from the beginning, with that allowed]\nran"), "{text}");
     let asked = test.asked();
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert_eq!(asked[0]["stage"], "rerun");

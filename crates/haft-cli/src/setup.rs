@@ -403,6 +403,7 @@ impl Setup {
             hosts,
             unsandboxed,
             forbid_unsandboxed,
+            limits,
         } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
         // Whoever lets everything run because it is confined does not want it to run otherwise.
@@ -419,6 +420,7 @@ impl Setup {
             unsandboxed: unsandboxed.unwrap_or_default(),
             // Managed settings that want a sandbox want it for every call, unless they say otherwise.
             forbid_unsandboxed: forbid_unsandboxed.unwrap_or(self.settings.fixed.sandboxed),
+            limits: limits.applied(),
             ..haft_engine::Sandbox::default()
         }
     }

@@ -19,8 +19,8 @@ use toml::{
 };
 
 use super::{
-    Auto, Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings,
-    Store, Undo, Web,
+    Auto, Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, SandboxLimits,
+    Secrets, Settings, Store, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -73,6 +73,11 @@ struct WrittenSandbox {
     hosts: Option<Vec<String>>,
     unsandboxed: Option<Vec<Spanned<String>>>,
     forbid_unsandboxed: Option<bool>,
+    memory_mb: Option<NonZeroUsize>,
+    processes: Option<NonZeroUsize>,
+    file_mb: Option<NonZeroUsize>,
+    cpu_s: Option<NonZeroUsize>,
+    disk_reserve_mb: Option<NonZeroUsize>,
 }
 
 #[derive(Deserialize, Default)]
@@ -267,6 +272,13 @@ impl<'a> File<'a> {
             hosts: written.hosts,
             unsandboxed: written.unsandboxed.map(|rules| rules.into_iter().map(rule).collect()),
             forbid_unsandboxed: written.forbid_unsandboxed,
+            limits: SandboxLimits {
+                memory_mb: written.memory_mb,
+                processes: written.processes,
+                file_mb: written.file_mb,
+                cpu_s: written.cpu_s,
+                disk_reserve_mb: written.disk_reserve_mb,
+            },
         })
     }
 

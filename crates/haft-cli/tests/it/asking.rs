@@ -243,7 +243,7 @@ fn a_person_lets_one_command_leave_the_sandbox() {
         "  [s] this and the same calls in this session, in the sandbox\r\n",
         "  [u] this call, outside the sandbox: it can change and reach everything that you can\r\n",
         "  [n] refuse this call\r\n",
-        "Allow it? [y] [s] [u] [n], or",
+        "Allow it? [y] [s] [a] [u] [n], or",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -286,10 +286,10 @@ fn a_users_rule_runs_a_command_outside_the_sandbox_and_a_question_says_so() {
     fs::write(place.path("config/haft/haft.toml"), "[sandbox]\nunsandboxed = [\"Bash(python3:*)\"]\n")
         .unwrap();
     let explained = place.haft(&["explain", "Bash", &hidden_write(&outside)]).out;
-    assert!(explained.contains("it runs outside the sandbox (Bash(python3:*)"), "{explained}");
+    assert!(explained.contains("it runs outside the sandbox (rule Bash(python3:*) (/"), "{explained}");
     let mut person = Person::at(&place, &["call", "Bash", &hidden_write(&outside)], "");
     let shown = person.sees(PROMPT);
-    assert!(shown.contains("where   outside the sandbox, by Bash(python3:*)"), "{shown}");
+    assert!(shown.contains("where   outside the sandbox, by rule Bash(python3:*) (/"), "{shown}");
     assert!(shown.contains("[y] this call, outside the sandbox\r\n") && !shown.contains("[u]"), "{shown}");
     person.types("y\n");
     assert_eq!(person.ends().code, 0);

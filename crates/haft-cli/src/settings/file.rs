@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_engine::policy::Mode;
+use haft_engine::policy::{Mode, Origin, Written};
 use haft_schema::nearest;
 use serde::Deserialize;
 use toml::{
@@ -72,6 +72,8 @@ struct WrittenSandbox {
     deny_read: Vec<Spanned<String>>,
     hosts: Option<Vec<String>>,
     sockets: Option<Vec<Spanned<String>>>,
+    unsandboxed: Option<Vec<Spanned<String>>>,
+    forbid_unsandboxed: Option<bool>,
     memory_mb: Option<NonZeroUsize>,
     processes: Option<NonZeroUsize>,
     file_mb: Option<NonZeroUsize>,
@@ -258,6 +260,10 @@ impl<'a> File<'a> {
         let paths = |paths: Vec<Spanned<String>>| -> anyhow::Result<Vec<PathBuf>> {
             paths.into_iter().map(|path| self.place(path)).collect()
         };
+        let rule = |rule: Spanned<String>| {
+            let origin = Origin::File { path: self.path.to_owned(), line: self.line(rule.span().start) };
+            Written::new(rule.into_inner(), origin)
+        };
         Ok(Sandbox {
             enabled: written.enabled,
             required: written.required,
@@ -266,6 +272,8 @@ impl<'a> File<'a> {
             deny_read: paths(written.deny_read)?,
             hosts: written.hosts,
             sockets: written.sockets.map(|sockets| self.sockets(sockets)).transpose()?,
+            unsandboxed: written.unsandboxed.map(|rules| rules.into_iter().map(rule).collect()),
+            forbid_unsandboxed: written.forbid_unsandboxed,
             limits: SandboxLimits {
                 memory_mb: written.memory_mb,
                 processes: written.processes,

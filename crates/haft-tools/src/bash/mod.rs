@@ -18,6 +18,8 @@ mod masks;
 #[cfg(test)]
 mod reaching;
 #[cfg(test)]
+mod rerun_tests;
+#[cfg(test)]
 mod asking;
 
 use std::{path::Path, time::Duration};

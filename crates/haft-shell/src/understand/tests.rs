@@ -838,3 +838,32 @@ fn a_page_of_the_manual_is_asked_for_by_two_names() {
     check("git log -h", "runs git log -h");
     check("git log -- --help", "reads /w/app/--help, runs git log -- --help");
 }
+
+#[test]
+fn texts_of_words_that_are_not_known_are_mentioned() {
+    for line in [
+        "prog $OLDPWD/.env",
+        "prog ${PWD%/}/.env",
+        "prog ~+/.env",
+        "prog \"${x:-.env}\"",
+        "prog --x=$(printf .env)",
+        "prog `echo .env`",
+        "a=(.env); prog ${a[0]}",
+        "x=${y:-.env}; prog $x",
+        "set -- .env; prog \"$1\"",
+        "export F=.env; prog",
+        "declare -r F=.env; prog $F",
+        "sh -c 'prog \"$0\"' .env",
+        "bash -c 'prog \"$@\"' _ .env",
+        "printf .env | xargs prog",
+        "echo a .env | xargs -n1 prog -x",
+    ] {
+        let effects = effects(line);
+        let names_it = |mention: &haft_tool::Mention| mention.path.ends_with(".env");
+        assert!(effects.mentions().iter().any(names_it), "{line}: {:?}", effects.mentions());
+    }
+    for line in ["set -- .env; ls \"$1\"", "a=(.env); cat a.txt; rm \"${a[0]}\""] {
+        let names_it = |mention: &haft_tool::Mention| mention.path.ends_with(".env");
+        assert!(!effects(line).mentions().iter().any(names_it), "{line}");
+    }
+}

@@ -18,7 +18,10 @@ use haft_engine::{
 };
 use haft_mcp::{auth::Authorizer, server::Elicitor};
 use haft_redact::Redactor;
-use haft_shell::sandbox::{Confinement, Level, Support};
+use haft_shell::{
+    git_config::named_places,
+    sandbox::{Confinement, Level, Support},
+};
 use haft_store::Book;
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
@@ -351,7 +354,8 @@ impl Setup {
             .tools(haft_tools::skill(self.skills.sheets.iter().cloned()))
             .tools(self.servers.tools())
             .settings(|figures| self.apply_limits(figures))
-            .settings(|figures| figures.sandbox = self.sandbox());
+            .settings(|figures| figures.sandbox = self.sandbox())
+            .settings(|figures| figures.code_places = Some(named_places));
         let builder = self.hiding_secrets(builder);
         let builder = self.servers.sources().into_iter().fold(builder, EngineBuilder::source);
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))
@@ -394,8 +398,17 @@ impl Setup {
     }
 
     fn sandbox(&self) -> haft_engine::Sandbox {
-        let settings::Sandbox { enabled, required, read, write, deny_read, hosts, limits } =
-            self.settings.sandbox.clone();
+        let settings::Sandbox {
+            enabled,
+            required,
+            read,
+            write,
+            deny_read,
+            hosts,
+            unsandboxed,
+            forbid_unsandboxed,
+            limits,
+        } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
         // Whoever lets everything run because it is confined does not want it to run otherwise.
         let rests_on_it =
@@ -408,6 +421,9 @@ impl Setup {
             write: write.unwrap_or_default(),
             deny_read,
             hosts: hosts.unwrap_or_default(),
+            unsandboxed: unsandboxed.unwrap_or_default(),
+            // Managed settings that want a sandbox want it for every call, unless they say otherwise.
+            forbid_unsandboxed: forbid_unsandboxed.unwrap_or(self.settings.fixed.sandboxed),
             limits: limits.applied(),
             ..haft_engine::Sandbox::default()
         }

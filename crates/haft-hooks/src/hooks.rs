@@ -138,6 +138,7 @@ fn speaks_of(rule: &str, call: &CallFacts<'_>) -> bool {
         mode: Mode::Bypass,
         read_only: false,
         workspace: &call.session.workspace,
+        code_places: &[],
         caller: &call.session.caller,
         external: false,
     });
@@ -159,6 +160,8 @@ impl Hook for CommandHooks {
         self.of_call(event, call, move || {
             let mut input = input::of_call(event, &call);
             input["description"] = question.description.into();
+            input["stage"] = serde_json::json!(question.stage);
+            input["answers"] = serde_json::json!(question.answers());
             input
         })
     }

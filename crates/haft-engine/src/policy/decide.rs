@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub read_only: bool,
     /// The root of the workspace, free of links.
     pub workspace: &'a Path,
+    /// Places that settings name as code (`core.hooksPath`): they are protected like the names that are.
+    pub code_places: &'a [PathBuf],
     /// Who is behind the session.
     pub caller: &'a Caller,
     /// Whether the tool is a server's: what it says of itself does not permit anything.
@@ -183,7 +185,7 @@ impl Policy {
         let mut wide = Hits::default();
         request.names().for_each(|name| wide.merge(Some(self.names.find(name))));
         if let Some(rule) = wide.allow {
-            return Some(self.table.listed(rule).to_string());
+            return Some(self.named_rule(rule));
         }
         let commands = request.effects.commands().iter();
         let mut first = None;
@@ -194,7 +196,13 @@ impl Policy {
                 None => return None,
             }
         }
-        first.map(|rule| self.table.listed(rule).to_string())
+        first.map(|rule| self.named_rule(rule))
+    }
+
+    /// A rule with its place, without the list that it was compiled in.
+    fn named_rule(&self, rule: RuleId) -> String {
+        let written = &self.table.listed(rule).rule;
+        format!("rule {} ({})", written.text, written.origin)
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.
@@ -556,6 +564,7 @@ impl Survey {
         if effect.access == Access::Write && self.protected.is_none() {
             let mut whys = seen.ways().filter_map(|way| {
                 protected::why_bytes(way, effect.spread, request.workspace, policy.home.as_deref())
+                    .or_else(|| protected::why_by_settings(way, effect.spread, request.code_places))
             });
             self.protected =
                 whys.next().filter(|_| !policy.is_named_by_a_rule(request, &seen)).map(|why| (why, part));

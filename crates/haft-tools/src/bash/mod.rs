@@ -15,6 +15,10 @@ mod properties;
 mod always;
 #[cfg(test)]
 mod masks;
+#[cfg(test)]
+mod rerun_tests;
+#[cfg(test)]
+mod asking;
 
 use std::{path::Path, time::Duration};
 

@@ -375,13 +375,22 @@ impl Places {
 
     /// What the guard of protected names has to know.
     fn scope(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> Scope {
-        let is_frozen = |(path, how): &(CString, Closed)| {
-            (*how == Closed::Frozen).then(|| PathBuf::from(OsStr::from_bytes(path.as_bytes())))
+        let closed = |kind: Closed| {
+            let all = mounts.iter().flat_map(|mounts| &mounts.closed).filter(|(_, how)| *how == kind);
+            all.map(|(path, _)| PathBuf::from(OsStr::from_bytes(path.as_bytes()))).collect()
         };
-        let frozen = mounts.iter().flat_map(|mounts| &mounts.closed).filter_map(is_frozen).collect();
+        let (frozen, pinned) = (closed(Closed::Frozen), closed(Closed::Pinned));
         let permitted = wanted.permitted.clone();
         let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
-        Scope { write: self.write.clone(), home: self.home.clone(), permitted, code, frozen }
+        Scope {
+            write: self.write.clone(),
+            home: self.home.clone(),
+            permitted,
+            code,
+            frozen,
+            pinned,
+            hidden: self.deny_read.clone(),
+        }
     }
 
     fn mounts(&self, support: &Support, is_guarded: bool) -> Result<Mounts, SandboxError> {

@@ -18,11 +18,15 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 pub(crate) enum Answer {
     Yes,
     No,
-    /// Yes to the call itself, no to whatever the running command asks for in addition.
-    OnlyTheCall,
-    /// Yes to the call, then yes to run it again outside of the sandbox where that is offered.
-    #[expect(dead_code, reason = "for sequences that say they need it")]
-    Outside,
+}
+
+impl Answer {
+    fn line(self) -> &'static [u8] {
+        match self {
+            Answer::Yes => b"y\n",
+            Answer::No => b"n\n",
+        }
+    }
 }
 
 /// A program that ran on a terminal.
@@ -98,9 +102,8 @@ fn answer_all(master: OwnedFd, answer: Answer) -> Arc<Mutex<Vec<String>>> {
             screen.push_str(&String::from_utf8_lossy(&piece[..read]));
             if is_prompt(&screen) {
                 let mut questions = answered.lock().unwrap_or_else(PoisonError::into_inner);
-                let word = word(answer, questions.len(), &screen);
                 questions.push(std::mem::take(&mut screen));
-                if terminal.write_all(word.as_bytes()).is_err() {
+                if terminal.write_all(answer.line()).is_err() {
                     return;
                 }
             }
@@ -113,18 +116,6 @@ fn answer_all(master: OwnedFd, answer: Answer) -> Arc<Mutex<Vec<String>>> {
 fn is_prompt(screen: &str) -> bool {
     let last = screen.rsplit('\n').next().unwrap_or_default();
     last.ends_with(": ") && last.contains("[y]") && last.contains("[n]")
-}
-
-fn word(answer: Answer, before: usize, screen: &str) -> &'static str {
-    let is_outside = screen.rsplit('\n').next().is_some_and(|line| line.contains("[u]"));
-    match answer {
-        Answer::Yes => "y\n",
-        Answer::No => "n\n",
-        Answer::OnlyTheCall if before == 0 => "y\n",
-        Answer::OnlyTheCall => "n\n",
-        Answer::Outside if before > 0 && is_outside => "u\n",
-        Answer::Outside => "y\n",
-    }
 }
 
 #[cfg(test)]
@@ -142,7 +133,7 @@ mod tests {
         let mut command = Command::new("bash");
         let script = "printf 'one [y] [n]: ' >/dev/tty; read a </dev/tty; printf 'two [y] [n]: ' >/dev/tty; read b </dev/tty; echo $a$b";
         command.args(["-c", script]).env("PATH", std::env::var_os("PATH").unwrap());
-        let ran = run(&command, Answer::OnlyTheCall).unwrap();
-        assert_eq!((ran.stdout.as_str(), ran.questions.len(), ran.success), ("yn\n", 2, true));
+        let ran = run(&command, Answer::No).unwrap();
+        assert_eq!((ran.stdout.as_str(), ran.questions.len(), ran.success), ("nn\n", 2, true));
     }
 }

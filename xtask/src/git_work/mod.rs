@@ -10,7 +10,7 @@ mod package_rows;
 mod service_rows;
 mod services; //     the servers that sequences talk to
 mod stand_ins; //    small servers for what cannot run here
-pub(crate) mod snapshot; // a tree of files, to be compared
+mod snapshot; // a tree of files, to be compared
 
 use std::{
     fs,
@@ -24,9 +24,10 @@ use serde_json::json;
 
 use crate::{
     account::{Account, Entered},
+    set_up,
     terminal::{self, Answer, Ran},
 };
-use sequence::{PRELUDE, Sequence, Step};
+use sequence::{Sequence, Step};
 use services::Services;
 use snapshot::Snapshot;
 
@@ -186,11 +187,9 @@ impl Field {
     }
 
     fn set_up(&self, sequence: &Sequence) -> Result<()> {
-        snapshot::clear(&self.place())?;
         let settings = self.account.home.join(".config/haft/haft.toml");
         fs::write(settings, self.services.filled(sequence.settings))?;
-        let script = format!("{PRELUDE}\n{}", self.services.filled(sequence.set_up));
-        services::script(&self.place(), &script)
+        set_up::fill(&self.place(), &self.services.filled(sequence.set_up))
     }
 
     fn call(&self, step: &Step, answer: Answer) -> Result<Ran> {

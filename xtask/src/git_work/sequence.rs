@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sequence {
     pub(super) name: &'static str,
-    /// A script of bash, with the functions of [`PRELUDE`], in an empty directory. The workspace is `w`.
+    /// A script of bash, with the functions of `set_up.rs`, in an empty directory. The workspace is `w`.
     pub(super) set_up: &'static str,
     pub(super) steps: &'static [Step],
     /// The user's settings of haft, in TOML.
@@ -56,20 +56,3 @@ impl Step {
         Step { write, ..self }
     }
 }
-
-/// Functions for set-ups.
-pub(super) const PRELUDE: &str = r#"
-set -e
-commit() { git -C "$1" add -A; git -C "$1" commit -q -m "$2"; }
-# A bare repository with two commits, and its clone in `w`.
-project() {
-    git init -q --bare origin.git; git clone -q origin.git w 2>/dev/null
-    echo one > w/a.txt; commit w first; echo two > w/b.txt; commit w second; git -C w push -q origin master
-}
-# The same with a branch of one's own.
-topic() { project; git -C w checkout -q -b topic; echo three > w/c.txt; commit w third; }
-# Another clone, where a colleague works.
-colleague() { git clone -q origin.git colleague; }
-# A small library with a repository.
-library() { git init -q lib; echo lib > lib/lib.txt; commit lib library; }
-"#;

@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use super::stand_ins;
+use crate::set_up::script;
 
 /// Programs without which sequences cannot be tried.
 const PROGRAMS: [&str; 18] = [
@@ -209,14 +210,6 @@ END
 fn pack(home: &Path) -> Result<Vec<u8>> {
     script(home, PACK).context("packages")?;
     Ok(fs::read(home.join("services/greet/greet-1.0.0.tgz"))?)
-}
-
-/// Runs a script of set-up in a directory.
-pub(crate) fn script(directory: &Path, text: &str) -> Result<()> {
-    let output =
-        Command::new("bash").args(["-ec", text]).current_dir(directory).stdin(Stdio::null()).output()?;
-    ensure!(output.status.success(), "set-up failed: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
 }
 
 /// A program on the search path, or where Debian has servers.

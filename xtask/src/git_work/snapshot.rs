@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
 };
 
@@ -145,7 +145,8 @@ fn facts(repository: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let output = git.output()?;
         // A question that does not fit (a bare repository has no status) gets the same error on both sides.
         let answer = [output.stdout, output.stderr].concat();
-        let answer = if matches!(words[0], "for-each-ref" | "log" | "ls-files") { answer } else { normal(&answer) };
+        let answer =
+            if matches!(words[0], "for-each-ref" | "log" | "ls-files") { answer } else { normal(&answer) };
         let answer = if words[0] == "log" { answer } else { sorted(&answer) };
         facts.push((words[0].to_owned(), answer));
     }
@@ -186,15 +187,6 @@ fn normal(text: &[u8]) -> Vec<u8> {
 fn shown(content: &[u8]) -> String {
     const SHOWN_BYTES: usize = 600;
     format!("{:?}", String::from_utf8_lossy(&content[..content.len().min(SHOWN_BYTES)]))
-}
-
-/// A throw-away copy of nothing: the directory is emptied, whatever modes are in it.
-pub(crate) fn clear(directory: &PathBuf) -> Result<()> {
-    if directory.exists() {
-        Command::new("chmod").args(["-R", "u+rwX"]).arg(directory).output()?;
-        fs::remove_dir_all(directory)?;
-    }
-    Ok(fs::create_dir_all(directory)?)
 }
 
 #[cfg(test)]

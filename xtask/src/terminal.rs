@@ -21,10 +21,11 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    fn line(self) -> &'static [u8] {
+    /// What is typed at a prompt. Where yes is not among the answers, only leaving the sandbox is: that is refused.
+    fn line(self, prompt: &str) -> &'static [u8] {
         match self {
-            Answer::Yes => b"y\n",
-            Answer::No => b"n\n",
+            Answer::Yes if prompt.contains("[y]") => b"y\n",
+            Answer::Yes | Answer::No => b"n\n",
         }
     }
 }
@@ -101,9 +102,10 @@ fn answer_all(master: OwnedFd, answer: Answer) -> Arc<Mutex<Vec<String>>> {
         while let Ok(read @ 1..) = terminal.read(&mut piece) {
             screen.push_str(&String::from_utf8_lossy(&piece[..read]));
             if is_prompt(&screen) {
+                let line = answer.line(last_line(&screen));
                 let mut questions = answered.lock().unwrap_or_else(PoisonError::into_inner);
                 questions.push(std::mem::take(&mut screen));
-                if terminal.write_all(answer.line()).is_err() {
+                if terminal.write_all(line).is_err() {
                     return;
                 }
             }
@@ -114,8 +116,12 @@ fn answer_all(master: OwnedFd, answer: Answer) -> Arc<Mutex<Vec<String>>> {
 
 /// Whether the last line waits for an answer.
 fn is_prompt(screen: &str) -> bool {
-    let last = screen.rsplit('\n').next().unwrap_or_default();
-    last.ends_with(": ") && last.contains("[y]") && last.contains("[n]")
+    let last = last_line(screen);
+    last.ends_with(": ") && last.contains("[n]")
+}
+
+fn last_line(screen: &str) -> &str {
+    screen.rsplit('\n').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -157,6 +157,7 @@ impl Fuzzer {
 fn dictionary(fuzz: &Path, target: &str) -> PathBuf {
     let name = match target {
         "names" | "rule" | "edit" | "redact" | "search" => "text.dict",
+        "gitconfig" => "gitconfig.dict",
         "patch" => "patch.dict",
         "pdf" => "pdf.dict",
         "shell" => "shell.dict",

@@ -9,6 +9,7 @@
 
 pub mod syntax; //     text → tree
 pub mod programs; //   the words of one command → what that program does with them
+pub mod git_config; //   which settings of git are harmless, and which can run something
 pub mod lookup; //     where PATH leads, and which repository git finds
 pub mod understand; // the tree → what the whole line is going to do
 pub mod sandbox; //    what the kernel lets a process do

@@ -48,6 +48,7 @@ pub mod front_matter; // texts that begin with fields
 mod effects; //  what a call is going to do
 mod cx; //       what a running call may use
 mod files; //    the door to the file system among it
+pub mod protected; // names that other programs run or obey later
 mod grant; //    what its processes may touch
 mod task; //     work that goes on after its call
 mod walk; //     all that lies below a directory

@@ -43,6 +43,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         only_looks,
         write: grant.write.clone(),
         make: grant.make.clone(),
+        permitted: grant.permitted.clone(),
         read: match &grant.reads {
             ReadScope::Everything => None,
             ReadScope::Confined(places) => Some(places.clone()),

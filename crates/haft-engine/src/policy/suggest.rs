@@ -7,6 +7,7 @@ use std::path::Path;
 
 use haft_tool::{
     Access, Certainty, Class, CommandEffect, Effects, HostEffect, PathEffect, Spread, host_in_one_form,
+    protected::does_not_show,
 };
 
 use super::{
@@ -15,7 +16,6 @@ use super::{
     launchers::says_what_runs,
     paths::{Seen, bytes},
     pattern::escaped,
-    protected::does_not_show,
     rule::{BASH, EDIT, READ, Rule, WEB_FETCH},
     rules::{Bases, Policy},
     written::{Origin, Rules, Written},

@@ -2,13 +2,12 @@
 
 use std::{borrow::Cow, fmt, path::Path, sync::Arc};
 
-use haft_tool::{Access, Class, Effects, Fault, PathEffect, Refusal};
+use haft_tool::{Access, Class, Effects, Fault, PathEffect, Refusal, protected::does_not_show};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::{
     decide::{Cause, Decision, Finding, Part, Request, Verdict},
     mode::Mode,
-    protected::does_not_show,
     rules::{FIRM, Hits, Listed, Policy, Ranks, RuleId, Table, bit},
     said::Said,
     suggest,

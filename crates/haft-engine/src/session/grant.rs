@@ -48,6 +48,13 @@ pub(super) struct Declared<'a> {
 }
 
 impl Declared<'_> {
+    /// The places that it was permitted to write.
+    fn writes(&self, boundary: Option<&[PathBuf]>) -> Vec<PathBuf> {
+        let is_write = |(_, access): &&(PathBuf, Access)| !self.read_only && *access == Access::Write;
+        let places = self.places.iter().filter(is_write).map(|(place, _)| place);
+        places.filter(|place| is_within(place, boundary)).cloned().collect()
+    }
+
     /// The places that it was permitted to read.
     fn reads(&self) -> impl Iterator<Item = &Path> {
         self.places.iter().filter(|(_, access)| *access == Access::Read).map(|(place, _)| place.as_path())
@@ -71,12 +78,14 @@ pub(super) fn grant(
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
+    let permitted = declared.writes(boundary.as_deref());
     let (write, make) = writable(session, declared, boundary.as_deref());
     Ok(Grant {
         confined: sandbox.enabled,
         required: sandbox.required || boundary.is_some(),
         write,
         make,
+        permitted,
         approved: declared.approved,
         reads: readable(session, declared, boundary),
         deny_read,

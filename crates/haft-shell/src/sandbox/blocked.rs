@@ -194,7 +194,7 @@ fn judge(confinement: &Confinement, path: PathBuf, line: &str) -> Option<Blocked
     }
     let root = confinement.write.iter().find(|root| path.starts_with(root));
     match root {
-        Some(root) => is_protected(root, &path).then_some(Blocked::Write(path)),
+        Some(root) => is_protected(root, confinement.home.as_deref(), &path).then_some(Blocked::Write(path)),
         None => exists_nearby(&path).then_some(Blocked::Write(path)),
     }
 }

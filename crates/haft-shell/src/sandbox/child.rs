@@ -213,5 +213,6 @@ fn become_command(plan: &Plan) -> Answer {
     plan.landlock.as_ref().map_or(Ok(()), |landlock| landlock.enforce())?;
     plan.report.at(Step::Filter);
     sys::close_on_exec_from(3)?;
-    plan.filter.as_ref().map_or(Ok(()), |filter| filter.enforce())
+    plan.filter.as_ref().map_or(Ok(()), |filter| filter.enforce())?;
+    plan.report_calls()
 }

@@ -36,6 +36,7 @@ mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
+mod supervisor; //   which system calls haft answers
 mod child; //        the three processes
 mod report; //       how they say what went wrong
 mod sys; //          the kernel's calls
@@ -47,7 +48,13 @@ mod foreground; //   a command that we wait for
 #[cfg(test)]
 mod tests;
 
-use std::{io, os::fd::OwnedFd, path::PathBuf, process::Command, sync::Arc};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::PathBuf,
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 pub use blocked::Blocked;
 pub use environment::environment;
@@ -61,6 +68,7 @@ pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
 use plan::Plan;
+use supervisor::{Handlers, Supervisor};
 
 /// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
 #[derive(Debug, Clone)]
@@ -71,6 +79,8 @@ pub struct Confinement {
     pub write: Vec<PathBuf>,
     /// Files that it may make, in directories that are there and that it may not change otherwise.
     pub make: Vec<PathBuf>,
+    /// Protected names that it may write, make or replace all the same, with all below; in what it may change.
+    pub permitted: Vec<PathBuf>,
     /// What it may read besides what it may change, and besides what every program needs to start. `None`: everything.
     pub read: Option<Vec<PathBuf>>,
     /// What it may not even read.
@@ -97,6 +107,7 @@ impl Confinement {
             cwd: cwd.into(),
             write: Vec::new(),
             make: Vec::new(),
+            permitted: Vec::new(),
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
@@ -123,7 +134,14 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        Ok(Prepared { plan: Plan::new(self, support)?, level, confinement: self.clone() })
+        let handlers = self.handlers();
+        let plan = Plan::new(self, support, &handlers)?;
+        Ok(Prepared { plan, level, confinement: self.clone(), handlers })
+    }
+
+    /// What answers system calls of the sandbox, in the order in which they are offered a call.
+    fn handlers(&self) -> Handlers {
+        Handlers::default()
     }
 }
 
@@ -133,9 +151,18 @@ pub struct Prepared {
     plan: Plan,
     level: Level,
     confinement: Confinement,
+    handlers: Handlers,
 }
 
 impl Prepared {
+    /// For tests: other handlers than the confinement has.
+    #[cfg(test)]
+    pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
+        let plan = Plan::new(confinement, &Support::here(), &handlers);
+        self.plan = plan.expect("the same plan as before");
+        self.handlers = handlers;
+    }
+
     /// Confines the process that this command will start. Its environment is replaced by what [`environment`] leaves of
     /// ours and its directory is set; variables that the caller wants besides are to be set after this. Standard input and
     /// output stay as they are.
@@ -143,14 +170,16 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement } = self;
+        let Prepared { mut plan, level, confinement, handlers } = self;
         let lifeline = plan.lifeline()?;
         let own = environment(std::env::vars_os());
         command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
-        Ok(Guard { plan, level, confinement, proxy: None, loopback: None, _lifeline: lifeline })
+        let handlers = Mutex::new(Some(handlers));
+        let (proxy, loopback, supervisor) = (None, None, None);
+        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, supervisor, _lifeline: lifeline })
     }
 }
 
@@ -162,6 +191,9 @@ pub struct Guard {
     confinement: Confinement,
     proxy: Option<Proxy>,
     loopback: Option<Arc<Loopback>>,
+    /// Until the process has been started.
+    handlers: Mutex<Option<Handlers>>,
+    supervisor: Option<Supervisor>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
     _lifeline: OwnedFd,
 }
@@ -182,7 +214,14 @@ impl Guard {
             self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
         }
         self.loopback = self.plan.loopback()?;
+        if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
+            self.supervisor = Some(Supervisor::start(listener, handlers)?);
+        }
         Ok(())
+    }
+
+    fn take_handlers(&mut self) -> Option<Handlers> {
+        self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The loopback that it is in, for others to be put beside it. None if it reaches more than that, or less.

@@ -24,6 +24,7 @@ use super::{
     readable,
     report::{Report, Step},
     seccomp::{Filter, Sockets},
+    supervisor::Handlers,
     sys::{self, Answer, Stack},
 };
 
@@ -54,11 +55,17 @@ pub(super) struct Plan {
     /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
     has_proxy: bool,
+    /// The filter that reports calls to the supervisor, and the way on which its listener comes out: our end and theirs.
+    reports: Option<(Filter, [OwnedFd; 2])>,
     variables: Vec<(String, String)>,
 }
 
 impl Plan {
-    pub(super) fn new(wanted: &Confinement, support: &Support) -> Result<Plan, SandboxError> {
+    pub(super) fn new(
+        wanted: &Confinement,
+        support: &Support,
+        handlers: &Handlers,
+    ) -> Result<Plan, SandboxError> {
         let places = Places::of(wanted)?;
         let has_namespaces = support.namespaces.is_ok();
         let is_closed = wanted.network != Network::On;
@@ -74,6 +81,9 @@ impl Plan {
         let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
+        let reports = handlers.filter().filter(|_| support.notifications);
+        let reports = reports.map(|filter| Ok((filter, sys::socket_pair()?))).transpose();
+        let reports = reports.map_err(no_descriptors)?;
         let (user, group) = sys::own_ids();
         let map = |id: u32| format!("{id} {id} 1").into_bytes();
         Ok(Plan {
@@ -98,6 +108,7 @@ impl Plan {
             blanks,
             lifeline: None,
             passage,
+            reports,
             variables,
         })
     }
@@ -133,6 +144,22 @@ impl Plan {
         let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
         sys::close(listener);
         passed
+    }
+
+    /// In the command, last of all: has calls reported from here on, and passes the listener out.
+    pub(super) fn report_calls(&self) -> Answer {
+        let Some((filter, [_, theirs])) = &self.reports else { return Ok(()) };
+        let listener = filter.enforce_with_listener()?;
+        let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
+        sys::close(listener);
+        passed
+    }
+
+    /// Outside: takes the listener of the calls that are reported.
+    pub(super) fn reports(&self) -> Result<Option<OwnedFd>, SandboxError> {
+        let Some((_, [ours, _])) = &self.reports else { return Ok(None) };
+        let listener = sys::receive_descriptor(ours);
+        listener.map(Some).map_err(|errno| SandboxError::build("have its system calls reported", errno))
     }
 
     /// Outside: takes the listener.

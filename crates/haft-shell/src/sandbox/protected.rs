@@ -7,12 +7,14 @@
 use std::{
     collections::{BTreeSet, VecDeque},
     fs,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
+
+use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages};
 
 use super::error::SandboxError;
 
-/// Below a directory of a workspace.
+/// Covered below a directory of a workspace while they are missing.
 const IN_WORKSPACE: [&str; 19] = [
     ".agents",
     ".cargo",
@@ -35,7 +37,7 @@ const IN_WORKSPACE: [&str; 19] = [
     "haft.toml",
 ];
 
-/// Below a home.
+/// Covered below a home while they are missing.
 const IN_HOME: [&str; 20] = [
     ".bash_login",
     ".bash_logout",
@@ -72,9 +74,6 @@ const SWEPT_IN_REPOSITORY: [&str; 2] = ["commondir", "config.worktree"];
 const DEPTH: usize = 3;
 const DIRECTORIES: usize = 1000;
 
-/// Full of other people's files, and too large to look through before each command.
-const UNSEEN: [&str; 3] = ["node_modules", "target", ".venv"];
-
 /// What is to be closed below a root.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Names {
@@ -88,6 +87,20 @@ pub(super) struct Names {
     pub(super) pinned: BTreeSet<PathBuf>,
 }
 
+/// Where names count.
+#[derive(Debug, Clone, Copy)]
+struct Base<'a> {
+    root: &'a Path,
+    home: Option<&'a Path>,
+}
+
+impl Base<'_> {
+    /// The protected place that a path lies in, if it is code.
+    fn code_at(self, path: &Path) -> Option<Protected> {
+        find(path, self.root, self.home, Writer::Process).filter(Protected::is_code)
+    }
+}
+
 impl Names {
     /// All that is closed below a root, which is a real path.
     pub(super) fn below(root: &Path, home: Option<&Path>) -> Result<Names, SandboxError> {
@@ -98,7 +111,11 @@ impl Names {
         if let Some(home) = home.filter(|home| home.starts_with(root)) {
             IN_HOME.iter().chain(&IN_WORKSPACE).for_each(|name| names.close_or_cover(home, name));
         }
-        names.look_around(root)?;
+        let base = Base { root, home };
+        if let Some(home) = home.filter(|home| home.starts_with(root) && *home != root && home.is_dir()) {
+            names.look_around(home, base)?;
+        }
+        names.look_around(root, base)?;
         names.pin_what_is_above(root);
         Ok(names)
     }
@@ -124,8 +141,8 @@ impl Names {
     }
 
     /// Looks for repositories and for names in other spellings, breadth first.
-    fn look_around(&mut self, root: &Path) -> Result<(), SandboxError> {
-        let mut waiting = VecDeque::from([(root.to_owned(), 0)]);
+    fn look_around(&mut self, start: &Path, base: Base<'_>) -> Result<(), SandboxError> {
+        let mut waiting = VecDeque::from([(start.to_owned(), 0)]);
         let mut left = DIRECTORIES;
         while let Some((directory, depth)) = waiting.pop_front() {
             let entries = match fs::read_dir(&directory) {
@@ -136,7 +153,8 @@ impl Names {
             for entry in entries.flatten() {
                 let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 let path = entry.path();
-                let goes_on = self.consider(&path, is_directory) && is_directory && depth < DEPTH && left > 0;
+                let is_worth_it = self.consider(&path, is_directory, base);
+                let goes_on = is_worth_it && is_directory && depth < DEPTH && left > 0;
                 if goes_on {
                     left -= 1;
                     waiting.push_back((path, depth + 1));
@@ -146,18 +164,18 @@ impl Names {
         Ok(())
     }
 
-    /// Closes an entry that has to be. Whether it is worth looking into.
-    fn consider(&mut self, path: &Path, is_directory: bool) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        if name == ".git" {
+    /// Closes an entry that has to be. Returns true if it is worth looking into.
+    fn consider(&mut self, path: &Path, is_directory: bool, base: Base<'_>) -> bool {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if folded(name) == ".git" {
             self.repository_at(path, is_directory);
             return false;
         }
-        if IN_WORKSPACE.contains(&&*name) || name.ends_with(".code-workspace") {
+        if base.code_at(path).is_some_and(|found| found.part == Part::Whole || !is_directory) {
             self.freeze(path.to_owned());
             return false;
         }
-        !UNSEEN.contains(&&*name)
+        !holds_packages(name)
     }
 
     /// `.git` is a directory, or a file or link that says where it is.
@@ -223,18 +241,9 @@ pub(super) fn between<'a>(root: &'a Path, path: &'a Path) -> impl Iterator<Item 
     above.map(Path::to_owned)
 }
 
-/// Whether the policy closes a path below a root because of its name.
-pub(super) fn is_protected(root: &Path, path: &Path) -> bool {
-    let Ok(rest) = path.strip_prefix(root) else { return false };
-    let parts: Vec<String> = rest.components().filter_map(text).collect();
-    let is_name = |part: &String| IN_WORKSPACE.contains(&&**part);
-    let is_hook = |pair: &[String]| pair[0] == ".git" && IN_REPOSITORY.contains(&&*pair[1]);
-    parts.iter().any(is_name) || parts.windows(2).any(is_hook)
-}
-
-fn text(part: Component<'_>) -> Option<String> {
-    let Component::Normal(name) = part else { return None };
-    Some(name.to_string_lossy().to_lowercase())
+/// Returns true if a path below a root is closed because of its name.
+pub(super) fn is_protected(root: &Path, home: Option<&Path>, path: &Path) -> bool {
+    path.starts_with(root) && Base { root, home }.code_at(path).is_some_and(|found| found.part == Part::Whole)
 }
 
 #[cfg(test)]
@@ -315,7 +324,7 @@ mod tests {
             ("/w/src/config", false),
             ("/x/.mcp.json", false),
         ] {
-            assert_eq!(is_protected(root, Path::new(path)), expected, "{path}");
+            assert_eq!(is_protected(root, None, Path::new(path)), expected, "{path}");
         }
     }
 }

@@ -4,9 +4,11 @@
 //! behind the namespaces already. The filter takes away what is useless to them and dear to attackers. It is a program for
 //! the kernel's small machine, put together before the process is made.
 
+use std::os::fd::RawFd;
+
 use libc::{c_long, sock_filter};
 
-use super::sys::{Answer, filter};
+use super::sys::{Answer, filter, filter_with_listener};
 
 /// A program for the kernel.
 #[derive(Debug)]
@@ -40,10 +42,35 @@ impl Filter {
         Filter(program.0)
     }
 
+    /// A filter that reports calls instead of refusing them, so that a supervisor answers.
+    ///
+    /// What another filter refuses stays refused: an error outranks a report.
+    pub(super) fn reporting(reported: &[Reported]) -> Filter {
+        let mut program = Program::default();
+        program.push(LOAD, NUMBER);
+        reported.iter().for_each(|call| program.report(*call));
+        program.push(RETURN, libc::SECCOMP_RET_ALLOW);
+        Filter(program.0)
+    }
+
     /// From here on, for this process and all that it starts.
     pub(super) fn enforce(&self) -> Answer {
         filter(&self.0)
     }
+
+    /// The same for a filter that reports; the descriptor is the supervisor's end.
+    pub(super) fn enforce_with_listener(&self) -> Answer<RawFd> {
+        filter_with_listener(&self.0)
+    }
+}
+
+/// A system call that a supervisor is to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reported {
+    /// Every use of it.
+    Always(c_long),
+    /// The call, the index of an argument, and bits of which one is set in it.
+    AnyBit(c_long, u32, u32),
 }
 
 /// What no command needs.
@@ -231,6 +258,22 @@ impl Program {
         self.push(LOAD, NUMBER);
     }
 
+    fn report(&mut self, reported: Reported) {
+        match reported {
+            Reported::Always(call) => {
+                self.jump(IF_EQUAL, call as u32, 0, 1);
+                self.push(RETURN, libc::SECCOMP_RET_USER_NOTIF);
+            }
+            Reported::AnyBit(call, index, bits) => {
+                self.jump(IF_EQUAL, call as u32, 0, 4);
+                self.push(LOAD, argument(index));
+                self.jump(IF_ANY_BIT, bits, 0, 1);
+                self.push(RETURN, libc::SECCOMP_RET_USER_NOTIF);
+                self.push(LOAD, NUMBER);
+            }
+        }
+    }
+
     /// Sockets by family: none but those that end in this sandbox's own network, and no raw ones.
     fn socket_families(&mut self, sockets: Sockets) {
         let mut rule = Program::default();
@@ -373,6 +416,21 @@ mod tests {
         check(Sockets::None, libc::SYS_socketpair, [unix, libc::SOCK_SEQPACKET as u32, 0], true);
         check(Sockets::None, libc::SYS_socketpair, [unix, libc::SOCK_DGRAM as u32, 0], false);
         check(Sockets::None, libc::SYS_socketpair, [unix, libc::SOCK_RAW as u32, 0], false);
+    }
+
+    #[test]
+    fn a_reporting_filter_reports_what_is_asked_for_and_allows_the_rest() {
+        let bits = (libc::O_WRONLY | libc::O_CREAT) as u32;
+        let reported = [Reported::Always(libc::SYS_mkdirat), Reported::AnyBit(libc::SYS_openat, 2, bits)];
+        let filter = Filter::reporting(&reported);
+        for (call, arguments, expected) in [
+            (libc::SYS_mkdirat, [0; 3], libc::SECCOMP_RET_USER_NOTIF),
+            (libc::SYS_openat, [0, 0, libc::O_CREAT as u32], libc::SECCOMP_RET_USER_NOTIF),
+            (libc::SYS_openat, [0, 0, libc::O_CLOEXEC as u32], libc::SECCOMP_RET_ALLOW),
+            (libc::SYS_read, [0; 3], libc::SECCOMP_RET_ALLOW),
+        ] {
+            assert_eq!(verdict(&filter, ARCHITECTURE, call, arguments), expected, "{call} {arguments:?}");
+        }
     }
 
     #[test]

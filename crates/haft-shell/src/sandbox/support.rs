@@ -2,7 +2,7 @@
 
 use std::{fmt, fs, io, sync::OnceLock};
 
-use super::sys::{can_have_namespaces, knows_mounts, landlock_version};
+use super::sys::{can_have_namespaces, knows_mounts, knows_notifications, landlock_version};
 
 /// What the kernel gives to whoever runs this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Support {
     pub landlock: Option<u32>,
     /// Whether system calls can be filtered.
     pub seccomp: bool,
+    /// Whether filtered calls can be reported to a supervisor.
+    pub notifications: bool,
     /// Whether a namespace can have a `/proc` of its own: not where somebody has covered parts of ours.
     pub processes: bool,
 }
@@ -30,9 +32,12 @@ impl Support {
             asked => asked.map_err(|errno| refusal(&errno.into())),
         };
         let seccomp = fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap_or(false);
+        let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+        let is_known = actions.split_whitespace().any(|action| action == "user_notif");
+        let notifications = is_known && knows_notifications();
         let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let processes = !mounted.lines().any(covers_processes);
-        Support { namespaces, landlock: landlock_version().ok(), seccomp, processes }
+        Support { namespaces, landlock: landlock_version().ok(), seccomp, notifications, processes }
     }
 }
 
@@ -67,7 +72,11 @@ impl fmt::Display for Support {
             Some(version) => write!(f, ", Landlock {version}"),
             None => f.write_str(", no Landlock"),
         }?;
-        f.write_str(if self.seccomp { ", seccomp" } else { ", no seccomp" })?;
+        f.write_str(match (self.seccomp, self.notifications) {
+            (true, true) => ", seccomp",
+            (true, false) => ", seccomp without notifications",
+            (false, _) => ", no seccomp",
+        })?;
         f.write_str(if self.processes { "" } else { ", no /proc of its own (something is mounted in ours)" })
     }
 }

@@ -52,6 +52,9 @@ macro_rules! call {
     };
 }
 
+mod notify; // system calls that wait for an answer
+pub(super) use notify::*;
+
 /// A descriptor by its number; `HERE` is the current directory.
 pub(super) const HERE: RawFd = libc::AT_FDCWD;
 const EMPTY: &CStr = c"";
@@ -347,6 +350,17 @@ pub(super) fn place(path: &CStr) -> Answer<RawFd> {
     let how = OpenHow { flags, mode: 0, resolve: NO_SYMLINKS };
     let size = size_of::<OpenHow>();
     call!(SYS_openat2, HERE as c_long, path.as_ptr(), &raw const how, size).map(|fd| fd as RawFd)
+}
+
+/// A place as a process with this root sees it: symbolic links lead to what they are there. Not through the links of `/proc`
+/// that lead to open files.
+pub(super) fn place_in(root: &OwnedFd, path: &CStr) -> Answer<OwnedFd> {
+    const IN_ROOT: u64 = 0x10;
+    let how = OpenHow { flags: (libc::O_PATH | libc::O_CLOEXEC) as u64, mode: 0, resolve: IN_ROOT };
+    let size = size_of::<OpenHow>();
+    let fd = call!(SYS_openat2, root.as_raw_fd() as c_long, path.as_ptr(), &raw const how, size)?;
+    // SAFETY: it was just made, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
 /// Whether whoever runs this may make and remove names in a directory.

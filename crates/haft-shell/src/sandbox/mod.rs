@@ -31,12 +31,12 @@ mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod cover; //        keeping names from being made
 mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
 mod supervisor; //   which system calls haft answers
+mod files; //        the guard of the names that are code
 mod child; //        the three processes
 mod report; //       how they say what went wrong
 mod sys; //          the kernel's calls
@@ -59,6 +59,7 @@ use std::{
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
+pub use files::{Attempt, Decision, Gatekeeper};
 pub use foreground::Ended;
 pub use level::Level;
 pub use limits::Limits;
@@ -67,6 +68,7 @@ pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use files::{FileGuard, Outcome, Scope};
 use plan::Plan;
 use supervisor::{Handlers, Supervisor};
 
@@ -96,6 +98,8 @@ pub struct Confinement {
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
+    /// Decides about protected names that it attempts to create or change. Without one they are refused.
+    pub gatekeeper: Option<Arc<dyn Gatekeeper>>,
     /// Whose loopback it shares, if it reaches nobody else. One of its own otherwise.
     pub beside: Option<Arc<Loopback>>,
 }
@@ -115,6 +119,7 @@ impl Confinement {
             required: false,
             home: None,
             only_looks: false,
+            gatekeeper: None,
             beside: None,
         }
     }
@@ -134,14 +139,22 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        let handlers = self.handlers();
-        let plan = Plan::new(self, support, &handlers)?;
-        Ok(Prepared { plan, level, confinement: self.clone(), handlers })
+        let mut outcome = None;
+        let (plan, handlers) = Plan::new(self, support, |scope| self.handlers(scope, &mut outcome))?;
+        Ok(Prepared {
+            plan,
+            level,
+            confinement: self.clone(),
+            handlers,
+            outcome: outcome.unwrap_or_default(),
+        })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self) -> Handlers {
-        Handlers::default()
+    fn handlers(&self, scope: Scope, outcome: &mut Option<Arc<Outcome>>) -> Handlers {
+        let files = FileGuard::new(scope, self.gatekeeper.clone());
+        *outcome = Some(files.outcome());
+        Handlers(vec![Box::new(files)])
     }
 }
 
@@ -152,15 +165,15 @@ pub struct Prepared {
     level: Level,
     confinement: Confinement,
     handlers: Handlers,
+    outcome: Arc<Outcome>,
 }
 
 impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), &handlers);
-        self.plan = plan.expect("the same plan as before");
-        self.handlers = handlers;
+        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
     /// Confines the process that this command will start. Its environment is replaced by what [`environment`] leaves of
@@ -170,7 +183,7 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome } = self;
         let lifeline = plan.lifeline()?;
         let own = environment(std::env::vars_os());
         command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
@@ -179,7 +192,8 @@ impl Prepared {
         sys::before_exec(command, move || child::confine(&inside));
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor) = (None, None, None);
-        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, supervisor, _lifeline: lifeline })
+        let lifeline = Some(lifeline);
+        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, outcome, supervisor, lifeline })
     }
 }
 
@@ -194,8 +208,9 @@ pub struct Guard {
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
+    outcome: Arc<Outcome>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
-    _lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
 }
 
 impl Guard {
@@ -224,6 +239,11 @@ impl Guard {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// The protected places that were permitted while it ran.
+    pub fn permitted(&self) -> Vec<PathBuf> {
+        self.outcome.permitted()
+    }
+
     /// The loopback that it is in, for others to be put beside it. None if it reaches more than that, or less.
     pub fn loopback(&self) -> Option<Arc<Loopback>> {
         self.loopback.clone()
@@ -237,7 +257,13 @@ impl Guard {
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
-        hosts.chain(blocked::in_output(&self.confinement, output)).collect()
+        let mut certain: Vec<Blocked> = hosts.chain(self.outcome.refused()).collect();
+        let told = blocked::in_output(&self.confinement, output);
+        let is_new =
+            |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
+        let told: Vec<Blocked> = told.into_iter().filter(is_new).collect();
+        certain.extend(told);
+        certain
     }
 }
 
@@ -254,6 +280,8 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
+        drop(self.lifeline.take());
         self.plan.tidy();
     }
 }

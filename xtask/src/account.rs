@@ -14,14 +14,14 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::haft::{Haft, Profile};
 
-/// The account and what it finds.
+/// The account: its home, and a haft there.
 pub(crate) struct Account {
     pub(crate) home: PathBuf,
     pub(crate) haft: Haft,
 }
 
-/// Whether the chore runs in the account already.
-pub(crate) enum Entered {
+/// The account, or the end of the chore that ran in it.
+pub(crate) enum Entry {
     Account(Account),
     /// The chore ran in the account, in a process of its own, and ended.
     Finished(ExitCode),
@@ -54,10 +54,10 @@ exit $?
 
 impl Account {
     /// The account, or the end of the chore that ran in it with the same words.
-    pub(crate) fn enter(words: &[&str]) -> Result<Entered> {
+    pub(crate) fn enter(words: &[&str]) -> Result<Entry> {
         if let Some(haft) = env::var_os(MARK) {
             let home = PathBuf::from(env::var_os("HOME").context("the account has no home")?);
-            return Ok(Entered::Account(Account { haft: Haft::of(haft, &home), home }));
+            return Ok(Entry::Account(Account { haft: Haft::of(haft, &home), home }));
         }
         ensure!(
             rustix::process::geteuid().is_root(),
@@ -81,7 +81,7 @@ impl Account {
         command.arg(haft).arg(env::current_exe()?).arg(toolchain()?);
         let status = command.args([NAME, ID, MARK, SYSTEM_PATH]).args(words).status().context("unshare")?;
         let Some(code) = status.code() else { bail!("the account ended with {status}") };
-        Ok(Entered::Finished(ExitCode::from(u8::try_from(code)?)))
+        Ok(Entry::Finished(ExitCode::from(u8::try_from(code)?)))
     }
 }
 

@@ -8,10 +8,12 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-/// Runs a script of set-up in a directory.
+/// Runs a script of set-up in a directory. Its commits have the same time, and so the same hash, whenever it runs.
 pub(crate) fn script(directory: &Path, text: &str) -> Result<()> {
-    let output =
-        Command::new("bash").args(["-ec", text]).current_dir(directory).stdin(Stdio::null()).output()?;
+    let mut bash = Command::new("bash");
+    bash.args(["-ec", text]).current_dir(directory).stdin(Stdio::null());
+    bash.envs(["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"].map(|name| (name, COMMIT_TIME)));
+    let output = bash.output()?;
     ensure!(output.status.success(), "set-up failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
@@ -25,6 +27,8 @@ pub(crate) fn fill(directory: &Path, text: &str) -> Result<()> {
     fs::create_dir_all(directory)?;
     script(directory, &format!("{PRELUDE}\n{text}"))
 }
+
+const COMMIT_TIME: &str = "1700000000 +0000";
 
 /// Functions for set-ups.
 const PRELUDE: &str = r#"

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// What the person types at each question.
+/// The answer to each question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Yes,
@@ -32,7 +32,7 @@ impl Answer {
 
 /// A program that ran on a terminal.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct Transcript {
     pub(crate) success: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -45,7 +45,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(90);
 const POLL_INTERVAL: Duration = Duration::from_millis(3);
 
 /// Runs a command on a terminal of its own and answers its questions. Its output is not the terminal's.
-pub(crate) fn run(command: &Command, answer: Answer) -> Result<Ran> {
+pub(crate) fn run(command: &Command, answer: Answer) -> Result<Transcript> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(command: &Command, answer: Answer) -> Result<Ran> {
     };
     let text = |reader: thread::JoinHandle<String>| reader.join().unwrap_or_default();
     let questions = questions.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Ran { success: status.success(), stdout: text(readers.0), stderr: text(readers.1), questions })
+    Ok(Transcript { success: status.success(), stdout: text(readers.0), stderr: text(readers.1), questions })
 }
 
 /// The same command with the pty as its controlling terminal.

@@ -1,8 +1,7 @@
 //! `cargo xtask visible`: is anything of haft's ever seen in a person's tree?
 //!
-//! Commands of a turn run in a repository, and haft is killed (−9) in the middle of turns, while others look: `ls -A`,
-//! `git status`, `tar`, a second haft, and inotify, which misses nothing. All that they see must be of the person or of the
-//! commands.
+//! Commands of a turn run in a repository, and haft is killed (−9) in the middle of turns. Meanwhile `ls -A`, `git status`, `tar`,
+//! a second haft and inotify, which misses nothing, look at the tree. All that they see must be of the person or of the commands.
 
 use std::{
     collections::BTreeSet,
@@ -19,7 +18,7 @@ use rustix::fs::inotify;
 use serde_json::{Value, json};
 
 use crate::{
-    account::{Account, Entered},
+    account::{Account, Entry},
     set_up,
 };
 
@@ -40,8 +39,8 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         _ => bail!("visible takes --rounds N and nothing else"),
     };
     let account = match Account::enter(&[&["visible"], words].concat())? {
-        Entered::Finished(code) => return Ok(code),
-        Entered::Account(account) => account,
+        Entry::Finished(code) => return Ok(code),
+        Entry::Account(account) => account,
     };
     let place = account.home.join("field");
     set_up::fill(&place, SET_UP)?;
@@ -62,7 +61,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// What was seen that should not be there.
+/// Names that should not be there, and how much was looked at.
 #[derive(Debug, Default)]
 struct Problems {
     all: BTreeSet<String>,
@@ -76,14 +75,14 @@ impl Problems {
     }
 }
 
-/// Where it happens.
+/// The tree and the account that owns it.
 struct Field {
     account: Account,
     tree: PathBuf,
 }
 
 impl Field {
-    /// All looks again and again, as long as a turn runs.
+    /// Looks in all ways again and again, as long as a turn runs.
     fn look_while_commands_run(&self) -> Result<Problems> {
         let (mut problems, watch) = (Problems::default(), Watch::start(&self.tree)?);
         let mut turn = self.turn("sleep 0.5; echo x >")?;
@@ -92,7 +91,7 @@ impl Field {
             ensure!(start.elapsed() < START_LIMIT, "the turn does not end");
             self.look(&mut problems)?;
         }
-        ensure!(problems.looks > 1, "the turn was over before anybody looked");
+        ensure!(problems.looks > 1, "the turn was over before the first look");
         self.look(&mut problems)?;
         let made = names(&self.tree)?.into_iter().filter(|name| name.starts_with(OWN)).count();
         ensure!(made == COMMANDS, "the commands made {made} files");

@@ -1,8 +1,8 @@
 //! `cargo xtask git-work`: does what a person approved work, and does nothing happen that was refused?
 //!
 //! Everyday sequences of git, packages, containers, ssh and databases. Each runs three times in the same place: without haft; by
-//! haft's Bash with a person who says yes to each question, which must end the same; and with a person who says no, which must
-//! leave every byte as it was and say how it can be allowed.
+//! haft's Bash with yes as the answer to each question, which must end the same; and with no, which must leave every byte as it
+//! was and say how it can be allowed.
 
 mod sequence; //     a row of the tables
 mod git_rows;
@@ -23,9 +23,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
 use crate::{
-    account::{Account, Entered},
+    account::{Account, Entry},
     set_up,
-    terminal::{self, Answer, Ran},
+    terminal::{self, Answer, Transcript},
 };
 use sequence::{Sequence, Step};
 use services::Services;
@@ -41,8 +41,8 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     }
     let words = [&["git-work"], words].concat();
     let account = match Account::enter(&words)? {
-        Entered::Finished(code) => return Ok(code),
-        Entered::Account(account) => account,
+        Entry::Finished(code) => return Ok(code),
+        Entry::Account(account) => account,
     };
     let start = Instant::now();
     let field = Field { services: Services::start(&account.home)?, account };
@@ -65,7 +65,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What the person asked for.
+/// The options of the chore.
 #[derive(Debug, Default)]
 struct Options {
     lists: bool,
@@ -106,17 +106,17 @@ impl Options {
     }
 }
 
-/// Where sequences run: the same directory each time, so that paths in files are the same.
+/// The place in which sequences run: the same directory each time, so that paths in files are the same.
 struct Field {
     services: Services,
     account: Account,
 }
 
-/// How the steps of a sequence ended.
-struct Ended {
+/// The end of all steps of a sequence.
+struct Outcome {
     codes: Vec<i32>,
     tree: Snapshot,
-    /// What haft said and asked, for whoever looks for the reason.
+    /// Questions and results of haft, which say the reason of a failure.
     talk: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ impl Field {
         Ok(problems)
     }
 
-    fn without_haft(&self, sequence: &Sequence) -> Result<Ended> {
+    fn without_haft(&self, sequence: &Sequence) -> Result<Outcome> {
         self.set_up(sequence)?;
         let mut codes = Vec::new();
         let mut talk = Vec::new();
@@ -153,10 +153,10 @@ impl Field {
             talk.push(String::from_utf8_lossy(&output.stderr).into_owned());
         }
         let tree = Snapshot::meaning(&self.place(), sequence.ignored)?;
-        Ok(Ended { codes, tree, talk })
+        Ok(Outcome { codes, tree, talk })
     }
 
-    fn after_yes(&self, sequence: &Sequence) -> Result<Ended> {
+    fn after_yes(&self, sequence: &Sequence) -> Result<Outcome> {
         self.set_up(sequence)?;
         let mut codes = Vec::new();
         let mut talk = Vec::new();
@@ -167,7 +167,7 @@ impl Field {
             talk.push(format!("{}{}", ran.stdout, ran.stderr));
         }
         let tree = Snapshot::meaning(&self.place(), sequence.ignored)?;
-        Ok(Ended { codes, tree, talk })
+        Ok(Outcome { codes, tree, talk })
     }
 
     /// The first step that is asked about is refused, so nothing after it is tried.
@@ -192,7 +192,7 @@ impl Field {
         set_up::fill(&self.place(), &self.services.filled(sequence.set_up))
     }
 
-    fn call(&self, step: &Step, answer: Answer) -> Result<Ran> {
+    fn call(&self, step: &Step, answer: Answer) -> Result<Transcript> {
         let filled = |words: &[&str]| words.iter().map(|word| self.services.filled(word)).collect::<Vec<_>>();
         let mut input = json!({ "command": self.services.filled(step.line) });
         for (name, words) in [("hosts", step.hosts), ("write", step.write)] {
@@ -205,7 +205,7 @@ impl Field {
         terminal::run(self.in_environment(&mut haft), answer)
     }
 
-    /// What a person's shell has set.
+    /// Sets the variables of a person's shell.
     fn in_environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("SSH_AUTH_SOCK", self.services.filled("{AGENT}"));
         command.env("DOCKER_HOST", self.services.filled("unix://{DOCKER}"));
@@ -218,7 +218,7 @@ impl Field {
 }
 
 /// The exit code of the command that Bash ran.
-fn exit_code(ran: &Ran) -> i32 {
+fn exit_code(ran: &Transcript) -> i32 {
     let code = ran
         .stdout
         .lines()
@@ -227,7 +227,7 @@ fn exit_code(ran: &Ran) -> i32 {
     code.unwrap_or(if ran.success { 0 } else { -1 })
 }
 
-/// Whether a refusal says who refused, and what can be done.
+/// Whether a refusal says what refused the call, and what can be done.
 fn is_helpful(said: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     said.trim().lines().count() >= 2 && has(&["refused", "denied", "declined", "said no"])
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_sequence_has_a_name_of_its_own_and_there_are_enough() {
+    fn sequences_are_many_and_have_names_of_their_own() {
         let all = Options::default().sequences();
         let names: BTreeSet<&str> = all.iter().map(|sequence| sequence.name).collect();
         assert!(all.len() >= 60 && names.len() == all.len());
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_exit_code_is_read_from_the_result() {
-        let ran = |stdout: &str, success| Ran {
+        let ran = |stdout: &str, success| Transcript {
             success,
             stdout: stdout.to_owned(),
             stderr: String::new(),

@@ -1,4 +1,4 @@
-//! What the sequences talk to: real servers on loopback, in throw-away directories, ended with the chore.
+//! The servers of the sequences: real ones on loopback, in throw-away directories, ended with the chore.
 
 use std::{
     fs,

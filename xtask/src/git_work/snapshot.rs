@@ -113,7 +113,7 @@ fn is_internal(name: &str) -> bool {
         || inner.starts_with("objects/")
         || inner.contains("/objects/")
         || inner.ends_with("/objects")
-        || matches!(last, "index" | "gc.pid" | "packed-refs")
+        || matches!(last, "index" | "COMMIT_EDITMSG" | "gc.pid" | "packed-refs")
         || inner.starts_with("refs/")
         || inner.starts_with("logs/refs")
 }
@@ -124,7 +124,7 @@ const QUESTIONS: [&[&str]; 8] = [
         "for-each-ref",
         "--format=%(refname) %(symref) %(objecttype) %(tree) %(*tree) %(contents:subject) %(upstream) %(upstream:track) %(push)",
     ],
-    &["log", "--all", "--format=%T %an %ae %G? %B", "--date-order"],
+    &["log", "--all", "--format=%T %an %ae %G? %s"],
     &["ls-files", "--stage"],
     &["status", "--porcelain=v2", "--branch", "--ignored"],
     &["stash", "list", "--format=%gd %gs"],
@@ -147,8 +147,7 @@ fn facts(repository: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let answer = [output.stdout, output.stderr].concat();
         let answer =
             if matches!(words[0], "for-each-ref" | "log" | "ls-files") { answer } else { normal(&answer) };
-        let answer = if words[0] == "log" { answer } else { sorted(&answer) };
-        facts.push((words[0].to_owned(), answer));
+        facts.push((words[0].to_owned(), sorted(&answer)));
     }
     Ok(facts)
 }

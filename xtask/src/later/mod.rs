@@ -1,9 +1,9 @@
 //! `cargo xtask later`: can a command create or change what runs later, before a person said yes?
 //!
 //! Each case is a command that makes something which editors, agents, shells, build tools or git run by themselves. It runs by a
-//! rule for all of Bash, with a person who says no to each question, while a program outside reads the place without a pause: that
+//! rule for all of Bash, with no as the answer to each question, while a program outside reads the place without a pause: that
 //! program must never see what the command wrote. Programs that race with the sandbox can be seen for a moment; how long is
-//! measured. With a person who says yes, the command must get what it wanted.
+//! measured. With yes as the answer, the command must get what it wanted.
 
 mod watch; // a program outside
 
@@ -21,11 +21,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    account::{Account, Entered},
+    account::{Account, Entry},
     set_up,
-    terminal::{self, Answer, Ran},
+    terminal::{self, Answer, Transcript},
 };
-use watch::{Seen, Watcher};
+use watch::{Sightings, Watcher};
 
 const CASES: &str = include_str!("cases.jsonl");
 const RACE: &str = include_str!("race.c");
@@ -69,8 +69,8 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let account = match Account::enter(&[&["later"], words].concat())? {
-        Entered::Finished(code) => return Ok(code),
-        Entered::Account(account) => account,
+        Entry::Finished(code) => return Ok(code),
+        Entry::Account(account) => account,
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_missing = |name: &&str| !std::env::split_paths(&path).any(|place| place.join(name).is_file());
@@ -80,7 +80,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     fs::write(field.race(), RACE)?;
     set_up::script(
         &field.account.home,
-        "git config --global user.name Ada; git config --global user.email ada@example.org",
+        "git config --global user.name Ada; git config --global user.email ada@example.org; git config --global protocol.file.allow always",
     )?;
     let (start, mut tally) = (Instant::now(), Tally::default());
     for case in &cases {
@@ -96,7 +96,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     Ok(if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What the person asked for.
+/// The options of the chore.
 #[derive(Debug, Default)]
 struct Options {
     lists: bool,
@@ -138,11 +138,11 @@ impl Options {
     }
 }
 
-/// What a run has shown.
+/// The figures of a run.
 #[derive(Debug, Default)]
 struct Tally {
     failed: usize,
-    /// How cases ended with a person who says no.
+    /// Endings of cases whose questions were answered with no.
     endings: BTreeMap<&'static str, usize>,
     /// How long what racing programs made was there.
     visible: Vec<Duration>,
@@ -165,14 +165,14 @@ impl Tally {
     }
 }
 
-/// Where cases are tried.
+/// The place in which cases are tried.
 struct Field {
     account: Account,
 }
 
 impl Field {
     fn problems(&self, case: &Case, tally: &mut Tally) -> Result<Vec<String>> {
-        let (ran, seen) = self.play(case, Answer::No).context("with a person who says no")?;
+        let (ran, seen) = self.play(case, Answer::No).context("after a no")?;
         if case.person {
             *tally.endings.entry("left to the person").or_default() += 1;
             let lost = seen.left.is_empty();
@@ -196,7 +196,7 @@ impl Field {
             problems.push(talk(&ran));
         }
         if !case.race {
-            let (ran, seen) = self.play(case, Answer::Yes).context("with a person who says yes")?;
+            let (ran, seen) = self.play(case, Answer::Yes).context("after a yes")?;
             if seen.left.is_empty() {
                 problems.push(format!("yes: it is not there in the end\n{}", talk(&ran)));
             }
@@ -205,14 +205,12 @@ impl Field {
     }
 
     /// Runs the command of a case, watched.
-    fn play(&self, case: &Case, answer: Answer) -> Result<(Ran, Seen)> {
+    fn play(&self, case: &Case, answer: Answer) -> Result<(Transcript, Sightings)> {
         let place = self.place();
         set_up::fill(&place, &self.filled(&case.set_up)).context("set-up")?;
         let home = place.join("home");
         fs::create_dir_all(home.join(".config/haft"))?;
-        let mut write: Vec<String> = case.write.iter().map(|path| self.filled(path)).collect();
-        // The tests are no tests of npm's cache.
-        write.retain(|path| !path.is_empty());
+        let write: Vec<String> = case.write.iter().map(|path| self.filled(path)).collect();
         let settings = format!("[sandbox]\nwrite = {}\n", json!(write));
         fs::write(home.join(".config/haft/haft.toml"), settings)?;
         fs::copy(self.account.home.join(".gitconfig"), home.join(".gitconfig"))?;
@@ -246,7 +244,7 @@ impl Field {
     }
 }
 
-/// What an editor of the person does, outside of any sandbox.
+/// Does what a person's editor does, outside of any sandbox.
 fn make_by_hand(paths: &[PathBuf]) -> Result<()> {
     thread::sleep(PERSON_DELAY);
     for path in paths {
@@ -256,8 +254,8 @@ fn make_by_hand(paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// How haft kept it from happening.
-fn ending(ran: &Ran) -> &'static str {
+/// The way in which haft kept it from happening.
+fn ending(ran: &Transcript) -> &'static str {
     match ran.questions.len() {
         0 if ran.stdout.contains("set aside") => "set aside",
         0 => "stopped",
@@ -267,7 +265,7 @@ fn ending(ran: &Ran) -> &'static str {
 
 /// Whether a question or haft's own lines of the result name what was kept from happening. What the program complained of is no
 /// help.
-fn is_told(case: &Case, ran: &Ran) -> bool {
+fn is_told(case: &Case, ran: &Transcript) -> bool {
     let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with('[')).collect();
     let said = format!("{}{}{}", ran.questions.concat(), lines.concat(), ran.stderr);
     let names = |path: &PathBuf| {
@@ -278,7 +276,7 @@ fn is_told(case: &Case, ran: &Ran) -> bool {
     case.later.iter().any(names)
 }
 
-fn talk(ran: &Ran) -> String {
+fn talk(ran: &Transcript) -> String {
     let said = format!("{}{}{}", ran.questions.concat(), ran.stdout, ran.stderr);
     format!("haft: {}", said.trim().replace('\n', "\n         "))
 }
@@ -301,7 +299,7 @@ mod tests {
     fn a_result_tells_of_a_path_by_its_protected_part() {
         let case =
             &Options { names: vec!["tar unpacks".to_owned()], ..Options::default() }.cases().unwrap()[0];
-        let ran = |stdout: &str| Ran {
+        let ran = |stdout: &str| Transcript {
             success: false,
             stdout: stdout.to_owned(),
             stderr: String::new(),

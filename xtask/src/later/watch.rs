@@ -14,12 +14,12 @@ use std::{
 /// Looks for files that hold a text, again and again without a pause.
 pub(super) struct Watcher {
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<Sightings>,
 }
 
 /// What the watcher found.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Sightings {
     /// How long each was there, as far as looks tell.
     pub(super) times: Vec<Duration>,
     /// Those that are still there at the end.
@@ -35,14 +35,14 @@ impl Watcher {
     }
 
     /// Has a last look.
-    pub(super) fn end(self) -> Seen {
+    pub(super) fn end(self) -> Sightings {
         self.ended.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn watch(paths: &[PathBuf], marker: &[u8], ended: &AtomicBool) -> Seen {
-    let mut seen = Seen::default();
+fn watch(paths: &[PathBuf], marker: &[u8], ended: &AtomicBool) -> Sightings {
+    let mut seen = Sightings::default();
     let mut since: Vec<Option<Instant>> = vec![None; paths.len()];
     loop {
         let is_last = ended.load(Ordering::Relaxed);

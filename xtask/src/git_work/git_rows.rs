@@ -75,8 +75,9 @@ pub(super) const ROWS: &[Sequence] = &[
         run("git stash pop"),
     ]),
     Sequence::new("format-patch and am", "topic", &[
-        run("git format-patch -1 -o patches && git reset --hard HEAD~1 && git am patches/*.patch").ignoring(&[".patch"]),
-    ]),
+        run("git format-patch -1 -o patches && git reset --hard HEAD~1 && git am patches/*.patch"),
+    ])
+    .ignoring(&[".patch"]),
     Sequence::new("diff and apply", "project; echo changed > w/a.txt", &[
         run("git diff > change.patch && git checkout a.txt && git apply --index change.patch"),
     ]),

@@ -106,6 +106,9 @@ impl Options {
     }
 }
 
+/// A failure shows no more of them.
+const SHOWN_DIFFERENCES: usize = 6;
+
 /// The place in which sequences run: the same directory each time, so that paths in files are the same.
 struct Field {
     services: Services,
@@ -128,7 +131,10 @@ impl Field {
         if is.codes != expected.codes {
             problems.push(format!("yes: exit codes are {:?}, should be {:?}", is.codes, expected.codes));
         }
-        problems.extend(is.tree.differences(&expected.tree).into_iter().map(|line| format!("yes: {line}")));
+        let differences = is.tree.differences(&expected.tree);
+        let more = differences.len().saturating_sub(SHOWN_DIFFERENCES);
+        problems.extend(differences.iter().take(SHOWN_DIFFERENCES).map(|line| format!("yes: {line}")));
+        problems.extend((more > 0).then(|| format!("yes: {more} more names differ")));
         if !problems.is_empty() {
             problems.extend(
                 is.talk.iter().map(|text| format!("haft: {}", text.trim().replace('\n', "\n         "))),

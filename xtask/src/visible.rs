@@ -85,7 +85,7 @@ impl Field {
     /// Looks in all ways again and again, as long as a turn runs.
     fn look_while_commands_run(&self) -> Result<Problems> {
         let (mut problems, watch) = (Problems::default(), Watch::start(&self.tree)?);
-        let mut turn = self.turn("sleep 0.5; echo x >")?;
+        let mut turn = self.turn("sleep 1; echo x >")?;
         let start = Instant::now();
         while turn.try_wait()?.is_none() {
             ensure!(start.elapsed() < START_LIMIT, "the turn does not end");
@@ -127,9 +127,10 @@ impl Field {
 
     /// A turn of commands that each make a file of their own.
     fn turn(&self, command: &str) -> Result<Child> {
+        let turn = fastrand::u32(..);
         let call = |n: usize| {
-            let id = format!("{:x}-{n}", fastrand::u64(..));
-            let input = json!({ "command": format!("{command} {OWN}{n}") });
+            let id = format!("{turn:x}-{n}");
+            let input = json!({ "command": format!("{command} {OWN}{id}") });
             json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input })
         };
         let message = self.account.home.join("message.json");

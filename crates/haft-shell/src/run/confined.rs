@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Guard, Loopback};
+use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -33,12 +33,20 @@ impl Fence for Guard {
         facts
     }
 
+    fn exceeded(&self) -> Option<LimitExceeded> {
+        Guard::exceeded(self)
+    }
+
     fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         Guard::blocked(self, output)
     }
 
     fn loopback(&self) -> Option<Arc<Loopback>> {
         Guard::loopback(self)
+    }
+
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        Guard::gatekeeper(self)
     }
 
     fn ends_all(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{fmt, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration};
 
-use crate::sandbox::Blocked;
+use crate::sandbox::{Blocked, LimitExceeded};
 
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Status {
 }
 
 /// Why a process was ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Stopped {
     /// Somebody asked for it.
     Asked,
@@ -43,6 +43,8 @@ pub enum Stopped {
     TimedOut,
     /// It wrote too much.
     WroteTooMuch,
+    /// It used too much of something else.
+    OverLimit(LimitExceeded),
 }
 
 impl From<ExitStatus> for Status {

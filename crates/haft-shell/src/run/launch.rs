@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::{Blocked, Loopback};
+use crate::sandbox::{Blocked, Gatekeeper, LimitExceeded, Loopback};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -92,6 +92,11 @@ pub trait Fence: Send + Sync {
     /// What the model should know: what was held back, judged by what the process wrote, and what guarantees are missing.
     fn facts(&self, output: &[u8]) -> Vec<String>;
 
+    /// The bound that ended the process, if one did.
+    fn exceeded(&self) -> Option<LimitExceeded> {
+        None
+    }
+
     /// What was refused, judged by what the process wrote.
     fn blocked(&self, _output: &[u8]) -> Vec<Blocked> {
         Vec::new()
@@ -99,6 +104,11 @@ pub trait Fence: Send + Sync {
 
     /// The loopback that the process is in, for later ones to be put beside it.
     fn loopback(&self) -> Option<Arc<Loopback>> {
+        None
+    }
+
+    /// Decides about protected names that the process attempts to create or change, if anything does.
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
         None
     }
 

@@ -141,7 +141,7 @@ impl Listener {
         if orders.stop {
             self.stop(Stopped::Asked);
         }
-        if orders.until.is_some_and(|until| until <= Instant::now()) {
+        if orders.deadline().is_some_and(|until| until <= Instant::now()) {
             self.stop(Stopped::TimedOut);
         }
         match self.phase {
@@ -166,7 +166,7 @@ impl Listener {
     /// When something is to be done even if nothing happens.
     fn next_time(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => self.shared.orders().until,
+            Phase::Running => self.shared.orders().deadline(),
             Phase::Asked(until) => Some(until),
             // What was killed and does not go is looked for again.
             Phase::Killed => Some(Instant::now() + BURIAL),
@@ -277,7 +277,7 @@ impl Listener {
         let status = self.child.wait().map_or(Status::Unknown, Status::from);
         self.shared.ended(Ended {
             status,
-            stopped: self.stopped,
+            stopped: self.fence.exceeded().map(Stopped::OverLimit).or(self.stopped),
             directory: self.whereabouts.and_then(Whereabouts::told),
             left_running,
             took: self.terms.began.elapsed(),

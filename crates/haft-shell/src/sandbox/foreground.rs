@@ -6,7 +6,7 @@ use std::{
     process::{Command, ExitStatus},
 };
 
-use super::{Blocked, Confinement, Level, SandboxError};
+use super::{Blocked, Confinement, Level, LimitExceeded, SandboxError};
 
 /// How a command in the foreground ended.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Ended {
     pub code: u8,
     /// What held.
     pub level: Level,
+    /// The bound that ended it, if one did.
+    pub exceeded: Option<LimitExceeded>,
     /// The hosts that it was refused.
     pub blocked: Vec<Blocked>,
 }
@@ -32,7 +34,8 @@ impl Confinement {
         let mut child = command.spawn().map_err(|err| guard.explain(err))?;
         guard.started()?;
         let status = child.wait().map_err(SandboxError::Start)?;
-        Ok(Ended { code: code(status), level: guard.level().clone(), blocked: guard.blocked(&[]) })
+        let (exceeded, blocked) = (guard.exceeded(), guard.blocked(&[]));
+        Ok(Ended { code: code(status), level: guard.level().clone(), exceeded, blocked })
     }
 }
 

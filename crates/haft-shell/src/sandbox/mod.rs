@@ -50,7 +50,6 @@ mod tests;
 
 use std::{
     io,
-    os::fd::OwnedFd,
     path::PathBuf,
     process::Command,
     sync::{Arc, Mutex, PoisonError},
@@ -61,14 +60,16 @@ pub use environment::environment;
 pub use error::SandboxError;
 pub use files::{Attempt, Decision, Gatekeeper};
 pub use foreground::Ended;
+pub use haft_tool::ResourceLimits;
 pub use level::Level;
-pub use limits::Limits;
+pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
 pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
 use files::{FileGuard, Outcome, Scope};
+use limits::{KillSwitch, Watched};
 use plan::Plan;
 use supervisor::{Handlers, Supervisor};
 
@@ -90,7 +91,7 @@ pub struct Confinement {
     /// What it may reach.
     pub network: Network,
     /// How much it may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Whether it had better not run than run with less than everything here.
     pub required: bool,
     /// The user's home: what is code there is protected as well.
@@ -115,7 +116,7 @@ impl Confinement {
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             required: false,
             home: None,
             only_looks: false,
@@ -190,10 +191,21 @@ impl Prepared {
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
+        let switch = Arc::new(KillSwitch::new(lifeline));
         let handlers = Mutex::new(Some(handlers));
-        let (proxy, loopback, supervisor) = (None, None, None);
-        let lifeline = Some(lifeline);
-        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, outcome, supervisor, lifeline })
+        let (proxy, loopback, supervisor, watched) = (None, None, None, None);
+        Ok(Guard {
+            plan,
+            level,
+            confinement,
+            proxy,
+            loopback,
+            handlers,
+            outcome,
+            supervisor,
+            watched,
+            switch,
+        })
     }
 }
 
@@ -208,9 +220,10 @@ pub struct Guard {
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
+    /// What it uses is measured, once it runs.
+    watched: Option<Arc<Watched>>,
+    switch: Arc<KillSwitch>,
     outcome: Arc<Outcome>,
-    /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
-    lifeline: Option<OwnedFd>,
 }
 
 impl Guard {
@@ -224,6 +237,12 @@ impl Guard {
     /// # Errors
     /// Nobody can serve them.
     pub fn started(&mut self) -> Result<(), SandboxError> {
+        let made = self.confinement.make.iter().filter_map(|path| path.parent());
+        let writes: Vec<PathBuf> =
+            self.confinement.write.iter().map(PathBuf::as_path).chain(made).map(PathBuf::from).collect();
+        let watched = self.plan.watched(&writes, Arc::clone(&self.switch)).map(Arc::new);
+        let watched = watched.and_then(|watched| watched.watch().map(|()| watched));
+        self.watched = Some(watched.map_err(SandboxError::Start)?);
         if let Some(listener) = self.plan.listener()? {
             let hosts = hosts(&self.confinement.network)?;
             self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
@@ -237,6 +256,11 @@ impl Guard {
 
     fn take_handlers(&mut self) -> Option<Handlers> {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Decides about protected names that the process attempts to create or change, if anything does.
+    pub fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        self.confinement.gatekeeper.clone()
     }
 
     /// The protected places that were permitted while it ran.
@@ -254,10 +278,25 @@ impl Guard {
         self.plan.failure().unwrap_or(SandboxError::Start(err))
     }
 
+    /// The bound that ended the process, if one did.
+    pub fn exceeded(&self) -> Option<LimitExceeded> {
+        let measured = self.watched.as_ref().and_then(|watched| watched.exceeded().cloned());
+        measured.or_else(|| {
+            let status = self.plan.report.status()?;
+            let is_shells = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 128 + libc::SIGXFSZ;
+            let is_too_large =
+                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGXFSZ || is_shells;
+            let limit = self.confinement.limits.file_size.filter(|_| is_too_large)?;
+            Some(LimitExceeded { resource: Resource::FileSize, limit })
+        })
+    }
+
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
-        let mut certain: Vec<Blocked> = hosts.chain(self.outcome.refused()).collect();
+        let full = self.watched.as_ref().and_then(|watched| watched.full_directory());
+        let full = full.filter(|_| blocked::lacks_space(output)).map(Blocked::NoSpace);
+        let mut certain: Vec<Blocked> = hosts.chain(full).chain(self.outcome.refused()).collect();
         let told = blocked::in_output(&self.confinement, output);
         let is_new =
             |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
@@ -281,7 +320,7 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 impl Drop for Guard {
     fn drop(&mut self) {
         // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
-        drop(self.lifeline.take());
+        self.switch.release();
         self.plan.tidy();
     }
 }

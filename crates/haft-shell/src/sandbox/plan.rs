@@ -13,11 +13,14 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use haft_tool::ResourceLimits;
+
 use super::{
-    Confinement, Limits, Loopback, Network, SandboxError, Support,
+    Confinement, Loopback, Network, SandboxError, Support,
     blank::Blank,
     files::Scope,
     landlock::Landlock,
+    limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
     network,
     protected::{Names, between},
@@ -36,7 +39,7 @@ pub(super) struct Plan {
     pub(super) mounts: Option<Mounts>,
     pub(super) landlock: Option<Landlock>,
     pub(super) filter: Option<Filter>,
-    pub(super) limits: Limits,
+    pub(super) limits: ResourceLimits,
     pub(super) cwd: CString,
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
@@ -53,6 +56,8 @@ pub(super) struct Plan {
     lifeline: Option<OwnedFd>,
     /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
+    /// Over which the root directory of the sandbox comes out, to be measured: our end and theirs.
+    root: Option<[OwnedFd; 2]>,
     has_proxy: bool,
     /// The filter that reports calls to the supervisor, and the way on which its listener comes out: our end and theirs.
     reports: Option<(Filter, [OwnedFd; 2])>,
@@ -81,6 +86,7 @@ impl Plan {
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
         let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let root = if has_namespaces { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
         let reports = handlers.filter().map(|filter| Ok((filter, sys::socket_pair()?))).transpose();
@@ -108,6 +114,7 @@ impl Plan {
             blanks,
             lifeline: None,
             passage,
+            root,
             reports,
             variables,
         };
@@ -144,6 +151,28 @@ impl Plan {
         let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
         sys::close(listener);
         passed
+    }
+
+    /// In the sandbox: passes its root directory out.
+    pub(super) fn pass_root(&self) -> Answer {
+        let Some([_, theirs]) = &self.root else { return Ok(()) };
+        let root = sys::open(c"/", libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
+        let passed = sys::send_descriptor(theirs.as_raw_fd(), root);
+        sys::close(root);
+        passed
+    }
+
+    /// Outside: the sandbox, to be measured.
+    pub(super) fn watched(&self, write: &[PathBuf], switch: Arc<KillSwitch>) -> io::Result<Watched> {
+        let leader = self.report.leader();
+        let watched = match (&self.root, &self.mounts) {
+            (Some([ours, _]), Some(mounts)) => {
+                let root = sys::receive_descriptor(ours)?;
+                Watched::inside(&root, mounts.private(), mounts.has_processes, leader, switch)?
+            }
+            _ => Watched::session(leader, switch),
+        };
+        Ok(watched.bounded(self.limits.clone(), write.to_vec()))
     }
 
     /// In the command, last of all: has calls reported from here on, and passes the listener out.

@@ -251,6 +251,7 @@ impl Bash {
         }
         let grant = cx.grant().await?;
         let process = launch::launch(input, &self.options, &session, &grant, cx).await?;
+        process.gatekeeper().iter().for_each(|gate| gate.close());
         Ok(ShellTask::new(process, input.command.clone()))
     }
 }

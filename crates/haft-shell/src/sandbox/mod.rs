@@ -26,6 +26,7 @@
 
 mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
+mod new_directories; // what is made for it before
 mod network; //      what it may reach
 mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
@@ -65,6 +66,7 @@ pub use level::Level;
 pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
 pub use network::Network;
+pub use new_directories::NewDirectories;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
@@ -205,6 +207,7 @@ impl Prepared {
             supervisor,
             watched,
             switch,
+            new_directories: None,
         })
     }
 }
@@ -224,9 +227,16 @@ pub struct Guard {
     watched: Option<Arc<Watched>>,
     switch: Arc<KillSwitch>,
     outcome: Arc<Outcome>,
+    /// Looked at when all else has ended.
+    new_directories: Option<NewDirectories>,
 }
 
 impl Guard {
+    /// Keeps directories that were made for the process until it has ended.
+    pub fn hold(&mut self, directories: NewDirectories) {
+        self.new_directories = Some(directories);
+    }
+
     /// Which guarantees hold.
     pub fn level(&self) -> &Level {
         &self.level

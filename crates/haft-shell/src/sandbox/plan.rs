@@ -23,7 +23,7 @@ use super::{
     limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
     network,
-    protected::{Names, between},
+    protected::{Names, between, code_places},
     readable,
     report::{Report, Step},
     seccomp::{Filter, Sockets},
@@ -324,7 +324,8 @@ impl Places {
         };
         let frozen = mounts.iter().flat_map(|mounts| &mounts.closed).filter_map(is_frozen).collect();
         let permitted = wanted.permitted.clone();
-        Scope { write: self.write.clone(), home: self.home.clone(), permitted, frozen }
+        let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
+        Scope { write: self.write.clone(), home: self.home.clone(), permitted, code, frozen }
     }
 
     fn mounts(&self, support: &Support, is_guarded: bool) -> Result<Mounts, SandboxError> {

@@ -273,7 +273,10 @@ fn is_told(case: &Case, ran: &Transcript) -> bool {
         parts.any(|part| part.starts_with('.') && part.len() > 1 && said.contains(&part))
             || path.file_name().is_some_and(|name| said.contains(&*name.to_string_lossy()))
     };
-    case.later.iter().any(names)
+    // A call that was refused before it ran was shown whole.
+    ran.stdout.contains("refused this call")
+        || ran.stderr.contains("refused this call")
+        || case.later.iter().any(names)
 }
 
 fn talk(ran: &Transcript) -> String {

@@ -28,7 +28,10 @@ mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
 mod new_directories; // what is made for it before
 mod network; //      what it may reach
-mod loopback; //     whom it may talk to besides
+mod loopback; //     the servers that it may talk to besides
+mod agent; //        what is done for haft in its network
+mod sockets; //      the Unix sockets that it may connect to
+mod resolver; //     where it looks names up
 mod plan; //         from what is wanted to what is done
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
@@ -56,6 +59,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+pub(crate) use agent::NetworkAgent;
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
@@ -70,9 +74,11 @@ pub use new_directories::NewDirectories;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use environment::socket_variables;
 use files::{FileGuard, Outcome, Scope};
 use limits::{KillSwitch, Watched};
 use plan::Plan;
+use sockets::{RefusedSockets, SocketConnector};
 use supervisor::{Handlers, Supervisor};
 
 /// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
@@ -92,6 +98,9 @@ pub struct Confinement {
     pub deny_read: Vec<PathBuf>,
     /// What it may reach.
     pub network: Network,
+    /// The Unix sockets that it may connect to, besides those that are made in the sandbox. `None`: there are no Unix sockets
+    /// at all, but for connected pairs. That is so as well where the kernel reports no system calls.
+    pub sockets: Option<Vec<PathBuf>>,
     /// How much it may use.
     pub limits: ResourceLimits,
     /// Whether it had better not run than run with less than everything here.
@@ -118,6 +127,7 @@ impl Confinement {
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
+            sockets: None,
             limits: ResourceLimits::default(),
             required: false,
             home: None,
@@ -142,22 +152,41 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
+        let refused = RefusedSockets::default();
         let mut outcome = None;
-        let (plan, handlers) = Plan::new(self, support, |scope| self.handlers(scope, &mut outcome))?;
+        let handlers = |scope| self.handlers(scope, support, &refused, &mut outcome);
+        let (plan, handlers) = Plan::new(self, support, handlers)?;
         Ok(Prepared {
             plan,
             level,
             confinement: self.clone(),
             handlers,
             outcome: outcome.unwrap_or_default(),
+            refused,
         })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self, scope: Scope, outcome: &mut Option<Arc<Outcome>>) -> Handlers {
+    fn handlers(
+        &self,
+        scope: Scope,
+        support: &Support,
+        refused: &RefusedSockets,
+        outcome: &mut Option<Arc<Outcome>>,
+    ) -> Handlers {
         let files = FileGuard::new(scope, self.gatekeeper.clone());
         *outcome = Some(files.outcome());
-        Handlers(vec![Box::new(files)])
+        let mut handlers = Handlers(vec![Box::new(files)]);
+        if let Some(granted) = self.sockets.as_ref().filter(|_| self.has_streams(support)) {
+            handlers.0.push(Box::new(SocketConnector::new(granted, &self.write, refused.clone())));
+        }
+        handlers
+    }
+
+    /// Whether there are Unix sockets for streams: only where each connection is made by the supervisor.
+    fn has_streams(&self, support: &Support) -> bool {
+        let is_supervised = support.namespaces.is_ok() && support.notifications && support.seccomp;
+        self.sockets.is_some() && !self.only_looks && is_supervised
     }
 }
 
@@ -169,6 +198,7 @@ pub struct Prepared {
     confinement: Confinement,
     handlers: Handlers,
     outcome: Arc<Outcome>,
+    refused: RefusedSockets,
 }
 
 impl Prepared {
@@ -186,10 +216,12 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers, outcome } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome, refused } = self;
         let lifeline = plan.lifeline()?;
         let own = environment(std::env::vars_os());
-        command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
+        let granted = confinement.sockets.as_deref().unwrap_or_default();
+        let agents = socket_variables(std::env::vars_os(), granted);
+        command.env_clear().envs(own).envs(agents).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
@@ -204,6 +236,7 @@ impl Prepared {
             loopback,
             handlers,
             outcome,
+            refused,
             supervisor,
             watched,
             switch,
@@ -220,6 +253,7 @@ pub struct Guard {
     confinement: Confinement,
     proxy: Option<Proxy>,
     loopback: Option<Arc<Loopback>>,
+    refused: RefusedSockets,
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
@@ -253,9 +287,10 @@ impl Guard {
         let watched = self.plan.watched(&writes, Arc::clone(&self.switch)).map(Arc::new);
         let watched = watched.and_then(|watched| watched.watch().map(|()| watched));
         self.watched = Some(watched.map_err(SandboxError::Start)?);
-        if let Some(listener) = self.plan.listener()? {
+        if let Some(sockets) = self.plan.proxy_sockets()? {
             let hosts = hosts(&self.confinement.network)?;
-            self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
+            let session = self.confinement.beside.clone();
+            self.proxy = Some(Proxy::serve(sockets, hosts, session).map_err(SandboxError::Proxy)?);
         }
         self.loopback = self.plan.loopback()?;
         if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
@@ -304,9 +339,11 @@ impl Guard {
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
+        let sockets = self.refused.all().into_iter().map(Blocked::Socket);
         let full = self.watched.as_ref().and_then(|watched| watched.full_directory());
         let full = full.filter(|_| blocked::lacks_space(output)).map(Blocked::NoSpace);
-        let mut certain: Vec<Blocked> = hosts.chain(full).chain(self.outcome.refused()).collect();
+        let mut certain: Vec<Blocked> =
+            hosts.chain(sockets).chain(full).chain(self.outcome.refused()).collect();
         let told = blocked::in_output(&self.confinement, output);
         let is_new =
             |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
@@ -321,7 +358,7 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
     let Network::Hosts(hosts) = network else { return Ok(Hosts::default()) };
     let wrong = |host| {
         format!(
-            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme and port"
+            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme, with or without a port"
         )
     };
     Hosts::parse(hosts).map_err(|host| SandboxError::Policy(wrong(host)))

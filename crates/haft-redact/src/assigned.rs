@@ -27,8 +27,61 @@ pub(crate) struct Place {
 /// Where a value could be, behind a key word. Nearly always nowhere.
 pub(crate) fn value_at(text: &[u8], end: usize) -> Option<Place> {
     let name_end = end + name_length(text[end..].iter().take(LONGEST_NAME));
-    let (at, joint) = joint(text, name_end)?;
+    let (at, joint) = match fallback(text, name_end) {
+        Some(at) => (at, Joint::Call),
+        None => joint(text, name_end)?,
+    };
     Some(Place { name_end, at, joint })
+}
+
+/// Where the name that ends at a place begins.
+pub(crate) fn name_start(text: &[u8], end: usize) -> usize {
+    end - name_length(text[..end].iter().rev().take(LONGEST_NAME))
+}
+
+/// The end of the name in which a key word stands.
+pub(crate) fn name_end(text: &[u8], end: usize) -> usize {
+    end + name_length(text[end..].iter().take(LONGEST_NAME))
+}
+
+/// The string that counts where nothing of that name is there: `process.env.NAME || "…"`, `getenv("NAME") ?: "…"`,
+/// `add_argument("--name", default="…")`.
+fn fallback(text: &[u8], name_end: usize) -> Option<usize> {
+    const SIGNS: [&[u8]; 18] = [
+        b"||",
+        b"??",
+        b"?:",
+        b"or ",
+        b"| default ",
+        b"|default ",
+        b"| default(",
+        b"|default(",
+        b".unwrap_or(",
+        b".unwrap_or_else(|_| ",
+        b".unwrap_or_else(|| ",
+        b".orElse(",
+        b".getOrElse(",
+        b", default=",
+        b",default=",
+        b", default: ",
+        b"//",
+        b"{ ",
+    ];
+    let closes = |byte: &&u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b']' | b')' | b'}');
+    let at = name_end + text.get(name_end..)?.iter().take(8).take_while(closes).count();
+    let sign_at = at + blanks(text, at);
+    let sign = SIGNS.iter().find(|sign| text[sign_at..].starts_with(sign))?;
+    // Elsewhere these begin a comment and a block.
+    let is_behind = match *sign {
+        b"//" => text[name_end..at].contains(&b'}'),
+        b"{ " => text[name_end..at].contains(&b')'),
+        b"or " => sign_at > at,
+        _ => true,
+    };
+    let value = sign_at + sign.len();
+    let value = value + blanks(text, value);
+    let wrapped = text.get(value..)?.strip_prefix(b"String::from(").map_or(value, |_| value + 13);
+    (is_behind && matches!(text.get(wrapped), Some(b'"' | b'\'' | b'`'))).then_some(wrapped)
 }
 
 /// Whether the name in which a key word stands may be above a column: what follows it ends a cell.
@@ -63,7 +116,9 @@ pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) 
         value::is_secret(value, weight, written)
             && match joint {
                 Joint::Space => is_typed(value, name.is_option()),
-                Joint::Argument => name.is_defined() || value::is_random(value),
+                Joint::Argument => {
+                    name.is_defined() || value::is_random(value) || value::is_odd(value, weight)
+                }
                 Joint::Call => value::is_odd(value, weight),
                 Joint::Column => value::is_odd(value, weight) || is_netrc(name.bytes(), b""),
                 _ => true,
@@ -281,9 +336,10 @@ fn literal(text: &[u8], at: usize) -> Option<(usize, Joint)> {
                 1 + name_length(rest[1..].iter().take(LONGEST_NAME).skip_while(|byte| **byte == b'!'));
             let length = length + usize::from(*next == b'!');
             let value = at + length + blanks(text, at + length);
-            // A tag that is no type refers to something: `!Ref name`, `!vault |`.
+            // A tag that is no type refers to something, by a name: `!Ref name`, `!vault |`.
             let is_plain = rest[0] == b'&' || matches!(&rest[1..length], b"!str" | b"str" | b"!binary");
-            return (is_plain && value > at + length).then_some((value, Joint::Sign { is_tight: false }));
+            let joint = if is_plain { Joint::Sign { is_tight: false } } else { Joint::Call };
+            return (value > at + length).then_some((value, joint));
         }
         _ => {}
     }

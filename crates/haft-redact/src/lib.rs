@@ -42,6 +42,7 @@ mod names; //     is this the name of a secret?
 mod value; //     does this look like the value of one?
 mod words; //     does this read as names, or is it random?
 mod web; //       user and password in an address, Authorization, Cookie
+mod login; //     a user and a password that a call or a program is told
 mod terminal; //  what is typed: `-p` options, .netrc, .pgpass, SQL
 mod pem; //       private keys, over many lines
 mod body; //      the inside of private keys, when their beginning is not in sight

@@ -175,7 +175,15 @@ fn is_compound(last: &str, before: &[&str]) -> bool {
 
 /// A password in other languages.
 fn is_foreign(name: &str) -> bool {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 18] = [
+        "\u{430}\u{440}\u{43e}\u{43b}\u{44c}",
+        "\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9}",
+        "\u{5bc6}\u{7801}",
+        "\u{5bc6}\u{78bc}",
+        "\u{be44}\u{bc00}\u{bc88}\u{d638}",
+        "has\u{142}o",
+        "salasana",
+        "l\u{f6}senord",
         "passwort",
         "kennwort",
         "contrase\u{f1}a",
@@ -188,6 +196,44 @@ fn is_foreign(name: &str) -> bool {
         "pass_wort",
     ];
     ends_with_any(name, &NAMES)
+}
+
+/// Whether the letters of a name are those of western languages, whose names of passwords mean nothing else.
+pub(crate) fn is_latin(name: &[u8]) -> bool {
+    name.iter().all(|byte| byte.is_ascii() || matches!(byte, 0xc3 | 0x80..=0xbf))
+}
+
+/// `userpass`, `dbpass`: one word of two. `bypass` and `compass` are others.
+fn is_joined_pass(last: &str) -> bool {
+    const WHOSE: [&str; 25] = [
+        "user",
+        "db",
+        "ftp",
+        "my",
+        "smtp",
+        "imap",
+        "mail",
+        "pg",
+        "root",
+        "admin",
+        "sql",
+        "mysql",
+        "ldap",
+        "auth",
+        "login",
+        "redis",
+        "mongo",
+        "sudo",
+        "ssh",
+        "wifi",
+        "proxy",
+        "http",
+        "account",
+        "keystore",
+        "truststore",
+    ];
+    let front = last.len().checked_sub("pass".len()).and_then(|at| last.split_at_checked(at));
+    front.is_some_and(|(front, pass)| pass.eq_ignore_ascii_case("pass") && is_any(front, &WHOSE))
 }
 
 fn weigh_words(last: &str, before: &[&str]) -> Option<Weight> {
@@ -208,7 +254,13 @@ fn weigh_words(last: &str, before: &[&str]) -> Option<Weight> {
     const SECRETS: [&str; 8] =
         ["secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "credential"];
     let is_plain = !before.is_empty();
-    if ends_with_any(last, &PASSWORDS) || is_plain && is_any(last, &["pass", "pwd", "pw", "psw"]) {
+    let is_pin =
+        last.eq_ignore_ascii_case("code") && before.last().is_some_and(|word| is_any(word, &["pin"]));
+    if ends_with_any(last, &PASSWORDS)
+        || is_pin
+        || is_joined_pass(last)
+        || is_plain && is_any(last, &["pass", "pwd", "pw", "psw"])
+    {
         return Some(Weight::Password);
     }
     if is_any(last, &["credentials", "creds", "jwt"]) || ends_with_any(last, &SECRETS) {

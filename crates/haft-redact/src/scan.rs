@@ -14,7 +14,7 @@ use crate::{
     grams::{GRAM, Grams},
     kinds::{self, KINDS},
     known::Known,
-    pem,
+    login, pem,
     terminal::{self, Programs},
     token, veiled, web,
 };
@@ -51,6 +51,10 @@ pub(crate) struct Scanned {
 enum Look {
     Token(usize),
     Name,
+    /// A call that is told a user and a password.
+    Login,
+    /// A program that reads a password from what is typed.
+    Typed,
     /// The value of a name in the line before.
     Value,
     Address,
@@ -77,7 +81,7 @@ enum Look {
 }
 
 /// Key words, in large or small letters.
-const WORDS: [(&str, Look); 23] = [
+const WORDS: [(&str, Look); 30] = [
     ("pass", Look::Name),
     ("pwd", Look::Name),
     ("psw", Look::Name),
@@ -93,6 +97,13 @@ const WORDS: [(&str, Look); 23] = [
     ("kennwort", Look::Name),
     ("wachtwoord", Look::Name),
     ("senha", Look::Name),
+    ("salasana", Look::Name),
+    ("pin_code", Look::Name),
+    ("pin-code", Look::Name),
+    ("pincode", Look::Name),
+    ("login", Look::Login),
+    ("connection", Look::Login),
+    ("mysqli", Look::Login),
     ("authorization", Look::Authorization),
     ("bearer ", Look::Bearer),
     ("cookie", Look::Cookie),
@@ -104,7 +115,20 @@ const WORDS: [(&str, Look); 23] = [
 ];
 
 /// What is always written the same way.
-const FIXED: [(&str, Look); 36] = [
+const FIXED: [(&str, Look); 49] = [
+    ("\u{430}\u{440}\u{43e}\u{43b}\u{44c}", Look::Name),
+    ("\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9}", Look::Name),
+    ("\u{5bc6}\u{7801}", Look::Name),
+    ("\u{5bc6}\u{78bc}", Look::Name),
+    ("\u{be44}\u{bc00}\u{bc88}\u{d638}", Look::Name),
+    ("has\u{142}o", Look::Name),
+    ("l\u{f6}senord", Look::Name),
+    ("--password-stdin", Look::Typed),
+    ("--with-token", Look::Typed),
+    ("--passphrase-fd 0", Look::Typed),
+    ("passwd --stdin", Look::Typed),
+    ("chpasswd", Look::Typed),
+    ("sudo -S", Look::Typed),
     (":thin:", Look::Thin),
     ("\"d\":", Look::WebKey),
     ("\"p\":", Look::WebKey),
@@ -316,6 +340,10 @@ impl<'a> Scan<'a> {
                 if assigned::is_head(text, end) {
                     self.heads.push(start);
                 }
+                if login::is_call(text, end) {
+                    let line = self.line_at(start);
+                    self.take(login::password(&line, end));
+                }
                 let Some(value) = assigned::value_at(text, end) else { return };
                 let (line, covered) = (self.line_at(start), self.covered);
                 self.take(assigned::find(&line, start, value, covered));
@@ -325,6 +353,7 @@ impl<'a> Scan<'a> {
                 self.take(web::address(&line, end));
             }
             Look::Address => {}
+            Look::Login if !login::is_call(text, end) => {}
             Look::Value if matches!(text.get(end), Some(b':' | b'"' | b'\'' | b'=' | b' ')) => {
                 let line = self.line_at(start);
                 let named = assigned::named_before(&line, start, end);
@@ -348,6 +377,8 @@ impl<'a> Scan<'a> {
         match look {
             Look::Authorization => web::authorization(line, end),
             Look::Bearer => web::bearer(line, start, end),
+            Look::Login => login::password(line, end),
+            Look::Typed => login::typed(line, start, end),
             Look::Signature => web::signature(line, end),
             Look::Thin => web::thin(line, end),
             Look::WebKey => web::key_number(line, end),

@@ -183,7 +183,10 @@ impl Directory {
     fn fits(&self, wanted: &[&[u8]]) -> Option<RuleId> {
         let Some((first, rest)) = wanted.split_first() else { return self.here.deny };
         let anywhere = self.anywhere.iter().filter(|(name, _)| wanted.iter().any(|glob| may_be(glob, name)));
-        let below = self.children.iter().filter(|(name, _)| may_be(first, name));
+        // `*/key` goes into every directory.
+        let is_any = !rest.is_empty() && first.iter().all(|byte| *byte == b'*');
+        let below =
+            self.children.iter().filter(|(name, _)| may_be(first, name) || is_any && !name.starts_with(b"."));
         let below = below.filter_map(|(_, child)| child.here.deny.or_else(|| child.fits(rest)));
         anywhere.filter_map(|(_, hits)| hits.deny).chain(below).min()
     }

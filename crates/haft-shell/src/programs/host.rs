@@ -20,8 +20,9 @@ pub(super) fn of_url(arg: &Arg) -> Arg {
         return unknown();
     }
     let authority = &after_scheme[..end.unwrap_or(after_scheme.len())];
-    // Some read `\` as `/`, and some as part of the user's name.
-    if authority.contains('\\') {
+    // Some read `\` as `/`, and some as part of the user's name; curl reads `http:/x` as `http://x`.
+    let is_scheme = authority.ends_with(':') && !text.contains("://");
+    if is_scheme || authority.contains('\\') {
         return unknown();
     }
     plain(authority.rsplit_once('@').map_or(authority, |(_, host)| host))
@@ -93,6 +94,8 @@ mod tests {
             ("http://localhost:http/x", Some("localhost")),
             ("http://good.test\\@evil.test/", None),
             ("http://{a,b}.test/", None),
+            ("http:/127.0.0.1/", None),
+            ("http:///127.0.0.1/", None),
             ("", None),
         ] {
             let expected = host.map_or_else(unknown, |host| Arg::Known(host.to_owned()));

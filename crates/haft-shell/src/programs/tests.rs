@@ -352,7 +352,7 @@ const ALL_THAT_IT_DOES: &[(&str, &[&str])] = &[
     ("is an editor, which can run commands", &["view"]),
     (
         "ends processes, sessions or the system",
-        &["pkill", "killall5", "reboot", "init", "rtcwake", "kexec", "loginctl"],
+        &["pkill", "killall5", "reboot", "init", "rtcwake", "kexec", "loginctl", "busctl", "ipmitool"],
     ),
     ("changes disks", &["mkfs", "fdisk", "sgdisk", "wipefs", "cryptsetup", "swapoff", "hdparm", "nvme"]),
     ("runs clusters, storage or the changes of a database", &["kind", "ceph", "rails"]),

@@ -10,7 +10,13 @@ use haft_tool::{
     Spelling, Spread, by_text,
 };
 
-use super::{Act, links::follows_links, mentions::Finder, places::Places, words::PIPE};
+use super::{
+    Act,
+    links::follows_links,
+    mentions::{Finder, through_process},
+    places::Places,
+    words::PIPE,
+};
 use crate::programs::{Arg, Facts, Run, Touch};
 
 pub(super) fn of(acts: &[Act], grounds: &Grounds) -> Effects {
@@ -175,7 +181,9 @@ impl Sum<'_> {
     }
 
     fn mention_names(&mut self, pattern: &str, places: &Places) {
-        let paths = places.resolve(pattern).into_iter().flatten();
+        let led = through_process(pattern);
+        let patterns = [Some(pattern), led.as_deref()].into_iter().flatten();
+        let paths = patterns.filter_map(|pattern| places.resolve(pattern)).flatten();
         paths.for_each(|path| self.effects.push_mention(path, Spelling::Pattern));
     }
 

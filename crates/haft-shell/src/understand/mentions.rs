@@ -85,10 +85,31 @@ impl<F: FnMut(PathBuf, Spelling)> Finder<'_, F> {
             (self.found)(Path::new("/").join(below.trim_start_matches('/')), Spelling::Path);
         }
         // In a directory that is not known, the line has a doubt already.
-        for path in self.places.resolve(text).into_iter().flatten() {
+        let led = through_process(text);
+        let texts = [Some(text), led.as_deref()].into_iter().flatten();
+        for path in texts.filter_map(|text| self.places.resolve(text)).flatten() {
             (self.found)(path, spelling);
         }
     }
+}
+
+/// Where a path leads that goes through the directory or the root of a process, which is taken for one of the line's own:
+/// `/proc/self/cwd/x`, `/proc/1/root/x`.
+pub(super) fn through_process(text: &str) -> Option<String> {
+    let mut names = text.strip_prefix('/')?.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.next().filter(|first| *first == "proc")?;
+    names.next()?;
+    let link = match names.next()? {
+        "task" => names.nth(1)?,
+        link => link,
+    };
+    let below = names.collect::<Vec<_>>().join("/");
+    match link {
+        "cwd" => Some(below),
+        "root" => Some(format!("/{below}")),
+        _ => None,
+    }
+    .filter(|path| !path.is_empty())
 }
 
 fn is_mark(char: char) -> bool {
@@ -160,6 +181,10 @@ mod tests {
             "require('./.env')",
             "f(\".env\");",
             "cat<.env",
+            "/proc/self/cwd/.env",
+            "--env-file=/proc/1/cwd/./.env",
+            "/proc//thread-self/root/w/.env",
+            "/proc/self/task/7/cwd/.env",
             "\\i .env",
             "a\tb\n.env\n",
         ] {

@@ -867,3 +867,43 @@ fn texts_of_words_that_are_not_known_are_mentioned() {
         assert!(!effects(line).mentions().iter().any(names_it), "{line}");
     }
 }
+
+#[test]
+fn a_link_in_the_directory_reads_what_it_leads_to() {
+    for line in ["ln secrets/key", "ln -s secrets/key", "ln -t . secrets/key", "ln secrets/key copy"] {
+        let effects = effects(line);
+        let reads_it = |effect: &haft_tool::PathEffect| {
+            effect.access == haft_tool::Access::Read && effect.path.ends_with("secrets/key")
+        };
+        assert!(effects.paths().iter().any(reads_it), "{line}: {:?}", effects.paths());
+    }
+}
+
+#[test]
+fn what_leads_through_a_process_is_mentioned() {
+    for line in
+        ["prog /proc/self/cwd/.env", "prog -f /proc/1/root/w/app/.env", "prog x=/proc/9/task/9/cwd/.env"]
+    {
+        mentions(line, true);
+    }
+    let effects = effects("prog /proc/self/cwd/.en*");
+    assert!(effects.mentions().iter().any(|mention| mention.path.ends_with("w/app/.en*")), "{effects:?}");
+}
+
+#[test]
+fn a_unit_or_a_message_that_stops_the_machine_is_told() {
+    let stops = |line: &str| effects(line).state().iter().any(|state| state.key == MACHINE);
+    for line in [
+        "systemctl start reboot.target",
+        "systemctl start --no-block poweroff.target",
+        "systemctl start systemd-reboot.service",
+        "busctl call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager Reboot b true",
+        "dbus-send --system /org/freedesktop/login1 org.freedesktop.login1.Manager.PowerOff boolean:true",
+        "ipmitool chassis power cycle",
+    ] {
+        assert!(stops(line), "{line}");
+    }
+    for line in ["systemctl start nginx", "busctl tree", "ipmitool sensor list"] {
+        assert!(!stops(line), "{line}");
+    }
+}

@@ -55,7 +55,7 @@ fn any_word_is_a_path_only_where_it_is_there() {
 fn a_pattern_that_a_denied_name_fits_is_asked() {
     let pattern = |glob| mentions(glob, Spelling::Pattern);
     let rules = "allow Bash; deny Read(**/.env); deny Read(secrets/**)";
-    for glob in [".en?", ".e*", "a/.e[n]v", "s*/key", "secret?/*"] {
+    for glob in [".en?", ".e*", "a/.e[n]v", "s*/key", "secret?/*", "*/key", "*/k*", "**/key"] {
         check(rules, "Bash", pattern(glob), ASK);
     }
     for glob in ["*", "*.txt", "?env", "src/*.rs"] {

@@ -114,6 +114,7 @@ pub(crate) fn find(line: &Line<'_>, start: usize, place: Place, covered: usize) 
     let is_secret = |value: &[u8], is_quoted| {
         let written = Written { is_quoted, is_setting: name.is_setting(joint) };
         value::is_secret(value, weight, written)
+            && (names::is_latin(name.bytes()) || value::is_odd(value, weight))
             && match joint {
                 Joint::Space => is_typed(value, name.is_option()),
                 Joint::Argument => {

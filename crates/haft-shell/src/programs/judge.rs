@@ -359,6 +359,14 @@ impl<'a> Judge<'a> {
         if !known {
             self.unlisted(arg);
         }
+        // `a:b` may be two refs; only with a user before it is it sure to be a host.
+        let is_url = matches!(arg, Arg::Known(text) if text.contains("://") && !text.starts_with("file:"));
+        let is_at_host = matches!(arg, Arg::Known(text) if text.split_once(':').is_some_and(|(host, _)| {
+            host.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty())
+        }));
+        if is_url || is_at_host {
+            self.contacted.extend(host::before_colon(arg));
+        }
     }
 
     /// What is printed after a transfer: text with `%{name}` in it, and nothing that names a file.

@@ -907,3 +907,23 @@ fn a_unit_or_a_message_that_stops_the_machine_is_told() {
         assert!(!stops(line), "{line}");
     }
 }
+
+#[test]
+fn git_tells_whom_it_contacts() {
+    let hosts =
+        |line: &str| effects(line).hosts().iter().map(|effect| effect.host.clone()).collect::<Vec<_>>();
+    for (line, host) in [
+        ("git clone http://127.0.0.1/x", "127.0.0.1"),
+        ("git clone https://u@git.test:8443/x y", "git.test"),
+        ("git ls-remote ssh://10.0.0.1/x", "10.0.0.1"),
+        ("git fetch git@10.0.0.1:x main", "10.0.0.1"),
+        ("git push https://git.test/x main", "git.test"),
+    ] {
+        assert_eq!(hosts(line), [host], "{line}");
+    }
+    for line in
+        ["git fetch origin main:main", "git push origin @:main", "git clone file:///x", "git clone ./a:b"]
+    {
+        assert_eq!(hosts(line), [""; 0], "{line}");
+    }
+}

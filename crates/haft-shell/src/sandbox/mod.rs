@@ -29,6 +29,7 @@ mod limits; //       how much it may use
 mod network; //      what it may reach
 mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
+mod name_watch; //   names that appear without permission
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
 mod cover; //        keeping names from being made
@@ -63,10 +64,12 @@ pub use foreground::Ended;
 pub use level::Level;
 pub use limits::Limits;
 pub use loopback::{Loopback, is_loopback};
+pub use name_watch::{ChangeOutcome, ProtectedChange};
 pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use name_watch::{Activity, Baseline, Creations, NameWatch, Watched};
 use plan::Plan;
 use supervisor::{Handlers, Supervisor};
 
@@ -93,6 +96,8 @@ pub struct Confinement {
     pub required: bool,
     /// The user's home: what is code there is protected as well.
     pub home: Option<PathBuf>,
+    /// The directory for protected names that it makes without permission. Without one, `haft/set-aside` in the user's state.
+    pub shelf: Option<PathBuf>,
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
@@ -114,6 +119,7 @@ impl Confinement {
             limits: Limits::default(),
             required: false,
             home: None,
+            shelf: None,
             only_looks: false,
             beside: None,
         }
@@ -134,14 +140,20 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        let handlers = self.handlers();
+        let activity = (!self.only_looks && !self.write.is_empty()).then(Arc::<Activity>::default);
+        let handlers = self.handlers(activity.as_ref());
         let plan = Plan::new(self, support, &handlers)?;
-        Ok(Prepared { plan, level, confinement: self.clone(), handlers })
+        let activity = activity.filter(|_| support.notifications);
+        Ok(Prepared { plan, level, confinement: self.clone(), handlers, activity })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self) -> Handlers {
-        Handlers::default()
+    fn handlers(&self, activity: Option<&Arc<Activity>>) -> Handlers {
+        let mut handlers = Handlers::default();
+        if let Some(activity) = activity {
+            handlers.0.push(Box::new(Creations(Arc::clone(activity))));
+        }
+        handlers
     }
 }
 
@@ -152,6 +164,8 @@ pub struct Prepared {
     level: Level,
     confinement: Confinement,
     handlers: Handlers,
+    /// When it makes names, where that is reported.
+    activity: Option<Arc<Activity>>,
 }
 
 impl Prepared {
@@ -170,8 +184,9 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers } = self;
+        let Prepared { mut plan, level, confinement, handlers, activity } = self;
         let lifeline = plan.lifeline()?;
+        let watch = Mutex::new(WatchState::Prepared(plan.watched.take(), activity));
         let own = environment(std::env::vars_os());
         command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
@@ -179,7 +194,17 @@ impl Prepared {
         sys::before_exec(command, move || child::confine(&inside));
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor) = (None, None, None);
-        Ok(Guard { plan, level, confinement, proxy, loopback, handlers, supervisor, _lifeline: lifeline })
+        Ok(Guard {
+            plan,
+            level,
+            confinement,
+            proxy,
+            loopback,
+            handlers,
+            supervisor,
+            watch,
+            _lifeline: lifeline,
+        })
     }
 }
 
@@ -194,8 +219,17 @@ pub struct Guard {
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
+    watch: Mutex<WatchState>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
     _lifeline: OwnedFd,
+}
+
+/// The watch over protected names: before the start, while it runs, and after.
+#[derive(Debug)]
+enum WatchState {
+    Prepared(Option<(Watched, Baseline)>, Option<Arc<Activity>>),
+    Running(NameWatch),
+    Ended,
 }
 
 impl Guard {
@@ -217,7 +251,29 @@ impl Guard {
         if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
             self.supervisor = Some(Supervisor::start(listener, handlers)?);
         }
+        self.watch_names()
+    }
+
+    fn watch_names(&mut self) -> Result<(), SandboxError> {
+        let state = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let WatchState::Prepared(watched, activity) = state else { return Ok(()) };
+        *state = match (watched.take(), activity.take()) {
+            (Some((watched, baseline)), activity) => {
+                WatchState::Running(NameWatch::start(watched, baseline, activity)?)
+            }
+            _ => WatchState::Ended,
+        };
         Ok(())
+    }
+
+    /// Returns what the process changed under protected names without permission, and what became of it. The process must have
+    /// ended. A second call returns nothing.
+    pub fn protected_changes(&self) -> Vec<ProtectedChange> {
+        let mut state = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, WatchState::Ended) {
+            WatchState::Running(mut watch) => watch.finish(),
+            _ => Vec::new(),
+        }
     }
 
     fn take_handlers(&mut self) -> Option<Handlers> {

@@ -19,6 +19,7 @@ use super::{
     cover::{Covers, c_string},
     landlock::Landlock,
     mounts::{Closed, MOST, Mounts, Temporary},
+    name_watch::{Baseline, Watched},
     network,
     protected::{Names, between},
     readable,
@@ -51,6 +52,8 @@ pub(super) struct Plan {
     pub(super) kept: Vec<RawFd>,
     covers: Vec<Covers>,
     blanks: Vec<Blank>,
+    /// What is looked at when protected names appear. None for what writes nothing, or sees no mounts.
+    pub(super) watched: Option<(Watched, Baseline)>,
     lifeline: Option<OwnedFd>,
     /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
@@ -72,7 +75,10 @@ impl Plan {
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
         // Before anything looks for what may be changed.
         let blanks = places.blanks()?;
-        let (mounts, covers) = if has_namespaces { places.mounts(support)? } else { (None, Vec::new()) };
+        let mut names = Names::default();
+        let (mounts, covers) =
+            if has_namespaces { places.mounts(support, &mut names)? } else { (None, Vec::new()) };
+        let watched = (!wanted.only_looks && !places.write.is_empty()).then(|| places.watched(names, wanted));
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
         let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
         let has_network = has_namespaces && is_closed && !is_mute;
@@ -106,6 +112,7 @@ impl Plan {
             kept: Vec::new(),
             covers,
             blanks,
+            watched,
             lifeline: None,
             passage,
             reports,
@@ -293,11 +300,29 @@ impl Places {
         blanks.filter_map(Result::transpose).collect()
     }
 
-    fn mounts(&self, support: &Support) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
+    /// What is looked at when protected names appear.
+    fn watched(&self, names: Names, wanted: &Confinement) -> (Watched, Baseline) {
+        let baseline = Baseline::read(names.pinned.iter());
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let watched = Watched {
+            roots: self.write.iter().filter(|root| root.is_dir()).cloned().collect(),
+            home: self.home.clone(),
+            frozen: names.frozen,
+            permitted: wanted.permitted.iter().map(real).collect(),
+            shelf: wanted.shelf.clone(),
+        };
+        (watched, baseline)
+    }
+
+    fn mounts(
+        &self,
+        support: &Support,
+        all: &mut Names,
+    ) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
         let mut closed = BTreeMap::new();
         let mut swept = BTreeSet::new();
         for root in self.write.iter().filter(|root| root.is_dir()) {
-            swept.extend(self.protect(root, &mut closed)?);
+            swept.extend(self.protect(root, &mut closed, all)?);
         }
         self.hide(&mut closed);
         let is_covered = |(path, how): (&PathBuf, &Closed)| (*how == Closed::Covered).then(|| path.clone());
@@ -317,8 +342,11 @@ impl Places {
         &self,
         root: &Path,
         closed: &mut BTreeMap<PathBuf, Closed>,
+        all: &mut Names,
     ) -> Result<BTreeSet<PathBuf>, SandboxError> {
         let names = Names::below(root, self.home.as_deref())?;
+        all.frozen.extend(names.frozen.iter().cloned());
+        all.pinned.extend(names.pinned.iter().cloned());
         let is_hidden = |path: &Path| self.deny_read.iter().any(|denied| path.starts_with(denied));
         let left_behind =
             |path: &PathBuf| if Covers::may_be_at(path) { Closed::Covered } else { Closed::Frozen };

@@ -1,0 +1,214 @@
+//! What is new under a protected name, whose work it is, and what becomes of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages};
+use rustix::fs::{AtFlags, StatxFlags, statx};
+
+use super::{
+    ChangeOutcome, ProtectedChange, Watched,
+    activity::{Activity, Nanoseconds, start_of_watch},
+    settings::{self, Baseline},
+    shelf::{Shelf, open_below},
+    split,
+};
+
+/// Changes that are told. More are set aside as well.
+const CHANGES_LIMIT: usize = 50;
+
+/// Directories of a repository in which nothing runs, and where most of its files are.
+const REPOSITORY_DATA: [&str; 5] = ["objects", "refs", "logs", "lfs", "rr-cache"];
+
+/// When an entry is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// While the command starts.
+    First,
+    /// It has just appeared.
+    Event,
+    /// The command has ended.
+    Last,
+}
+
+/// Judges the entries of directories.
+#[derive(Debug)]
+pub(super) struct Inspector {
+    pub(super) watched: Watched,
+    baseline: Baseline,
+    activity: Option<Arc<Activity>>,
+    start: Nanoseconds,
+    shelf: Shelf,
+    /// Guidance that was there, by the time of its last change.
+    guidance: BTreeMap<PathBuf, (Nanoseconds, &'static str)>,
+    /// Settings of repositories that were seen.
+    settings: BTreeSet<PathBuf>,
+    changes: Vec<ProtectedChange>,
+}
+
+/// The times of an entry.
+struct Times {
+    born: Nanoseconds,
+    changed: Nanoseconds,
+}
+
+impl Inspector {
+    pub(super) fn new(watched: Watched, baseline: Baseline, activity: Option<Arc<Activity>>) -> Inspector {
+        let shelf = Shelf::at(watched.shelf.clone(), watched.home.as_deref());
+        Inspector {
+            watched,
+            baseline,
+            activity,
+            start: start_of_watch(),
+            shelf,
+            guidance: BTreeMap::new(),
+            settings: BTreeSet::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Returns true if the command may have made something at all.
+    pub(super) fn may_have_made(&self) -> bool {
+        self.activity.as_ref().is_none_or(|activity| !activity.is_empty())
+    }
+
+    /// Looks at an entry of a directory. Returns true if it is a directory to look into.
+    pub(super) fn inspect(&mut self, path: &Path, is_directory: bool, look: Look) -> bool {
+        let is_known = self.watched.frozen.contains(path);
+        if is_known || self.watched.permitted.iter().any(|permitted| path.starts_with(permitted)) {
+            return false;
+        }
+        let Some((root, relative)) = split(&self.watched.roots, path) else { return false };
+        let found = find(path, root, self.watched.home.as_deref(), Writer::Process);
+        let (root, relative) = (root.to_owned(), relative.to_owned());
+        match found {
+            None => is_directory && !is_passed_by(path),
+            Some(found) if !found.is_code() => {
+                self.inspect_guidance(path, found, look);
+                is_directory
+            }
+            Some(found) if found.part == Part::Directory && is_directory => true,
+            Some(_) if settings::are_settings(path) => {
+                self.settings.insert(path.to_owned());
+                if look != Look::First || !self.baseline.knows(path) {
+                    self.inspect_settings(path);
+                }
+                false
+            }
+            Some(found) => {
+                let is_gitfile =
+                    found.part == Part::Directory && path.file_name().is_some_and(|name| name == ".git");
+                if !(is_gitfile && settings::leads_to_guarded_repository(&root, &relative)) {
+                    self.inspect_code(&root, &relative, found, look);
+                }
+                false
+            }
+        }
+    }
+
+    /// Looks at what was known when the command has ended. Returns all that was found.
+    pub(super) fn finish(mut self) -> Vec<ProtectedChange> {
+        for path in std::mem::take(&mut self.settings) {
+            self.inspect_settings(&path);
+        }
+        for (path, (changed, effect)) in std::mem::take(&mut self.guidance) {
+            if self.times(&path).is_some_and(|now| now.changed > changed && self.is_by_command(now.changed)) {
+                self.add(path, effect, ChangeOutcome::Kept);
+            }
+        }
+        self.changes
+    }
+
+    fn inspect_code(&mut self, root: &Path, relative: &Path, found: Protected, look: Look) {
+        let path = root.join(relative);
+        let Some(times) = self.times(&path) else { return };
+        let is_new = times.born >= self.start || (look != Look::Last && times.changed >= self.start);
+        let time = if times.born >= self.start { times.born } else { times.changed };
+        if !self.is_by_command(time) {
+            return;
+        }
+        if is_new {
+            let outcome = match self.shelf.take(root, relative) {
+                Ok(kept) => ChangeOutcome::SetAside(kept),
+                Err(err) if err.kind() == std::io::ErrorKind::NotFound => return, // it is gone
+                Err(err) => ChangeOutcome::Left(err.to_string()),
+            };
+            self.add(path, found.group.effect, outcome);
+        } else if times.changed >= self.start {
+            self.add(path, found.group.effect, ChangeOutcome::Kept);
+        }
+    }
+
+    fn inspect_guidance(&mut self, path: &Path, found: Protected, look: Look) {
+        let Some(times) = self.times(path) else { return };
+        let is_old = look == Look::First && times.changed < self.start;
+        if is_old {
+            self.guidance.insert(path.to_owned(), (times.changed, found.group.effect));
+        } else if times.changed >= self.start && self.is_by_command(times.changed) {
+            self.guidance.remove(path);
+            self.add(path.to_owned(), found.group.effect, ChangeOutcome::Kept);
+        }
+    }
+
+    /// Settings that the command cannot have changed, and those of a repository that is older than it and was not read, stay.
+    fn inspect_settings(&mut self, path: &Path) {
+        let Some((root, relative)) = split(&self.watched.roots, path) else { return };
+        let Some(times) = self.times(path) else { return };
+        let is_judged = self.baseline.knows(path) || self.is_of_new_repository(root, relative);
+        if times.changed < self.start || !is_judged || !self.is_by_command(times.changed) {
+            return;
+        }
+        let outcome = match self.baseline.take_back(root, relative) {
+            Ok(keys) if keys.is_empty() => return,
+            Ok(keys) => ChangeOutcome::Reverted(keys),
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return,
+            Err(err) => ChangeOutcome::Left(err.to_string()),
+        };
+        self.add(path.to_owned(), "git obeys", outcome);
+    }
+
+    /// Whether the directory with settings is younger than the command.
+    fn is_of_new_repository(&self, root: &Path, relative: &Path) -> bool {
+        let directory = root.join(relative.parent().unwrap_or(Path::new("")));
+        self.times(&directory).is_some_and(|times| times.born >= self.start)
+    }
+
+    fn add(&mut self, path: PathBuf, effect: &'static str, outcome: ChangeOutcome) {
+        let is_told = self.changes.iter().any(|change| {
+            change.path == path && std::mem::discriminant(&change.outcome) == std::mem::discriminant(&outcome)
+        });
+        // What is set aside a second time is kept, too, but the first one says enough.
+        if !is_told && self.changes.len() < CHANGES_LIMIT {
+            self.changes.push(ProtectedChange { path, effect, outcome });
+        }
+    }
+
+    /// Whether something that happened at this time can be the command's work.
+    fn is_by_command(&self, time: Nanoseconds) -> bool {
+        self.activity.as_ref().is_none_or(|activity| activity.covers(time))
+    }
+
+    /// The times of an entry, without following links. None if it is gone.
+    fn times(&self, path: &Path) -> Option<Times> {
+        let (root, relative) = split(&self.watched.roots, path)?;
+        let directory = open_below(root, relative.parent()?).ok()?;
+        let wanted = StatxFlags::CTIME | StatxFlags::BTIME;
+        let facts = statx(&directory, relative.file_name()?, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+        let time =
+            |seconds: i64, nanoseconds: u32| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+        let changed = time(facts.stx_ctime.tv_sec, facts.stx_ctime.tv_nsec);
+        // Where the file system knows no time of birth, the last change counts.
+        let has_birth = facts.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let born = if has_birth { time(facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec) } else { changed };
+        Some(Times { born, changed })
+    }
+}
+
+/// Whether a directory is passed by: nothing in it is used by entering or opening it.
+fn is_passed_by(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    holds_packages(name) || (settings::is_in_repository(path) && REPOSITORY_DATA.contains(&&*folded(name)))
+}

@@ -1,0 +1,118 @@
+//! Git's settings: what a command changed in them is compared by key, and powerful changes are taken back.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, statat, unlinkat};
+
+use super::shelf::{by_number, open_below};
+use crate::git_config::{FILE_BYTES_LIMIT, compare_in, revert};
+
+/// The names of files with settings in a repository's directory.
+const SETTINGS: [&str; 2] = ["config", "config.worktree"];
+
+/// The settings of the repositories as they were before the command.
+#[derive(Debug, Clone, Default)]
+pub(in super::super) struct Baseline(BTreeMap<PathBuf, Vec<u8>>);
+
+impl Baseline {
+    /// Reads the settings in these directories, as far as they are repositories.
+    pub(in super::super) fn read<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Baseline {
+        let mut baseline = Baseline::default();
+        for directory in directories.filter(|directory| directory.join("HEAD").exists()) {
+            for name in SETTINGS {
+                let path = directory.join(name);
+                if let Ok(bytes) = open_file(directory, name).and_then(read) {
+                    baseline.0.insert(path, bytes);
+                }
+            }
+        }
+        baseline
+    }
+
+    /// Returns true if the file was there before the command, and is known.
+    pub(super) fn knows(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
+    /// Takes back what a command changed in a file that can run or redirect something. Returns the names of the keys.
+    pub(super) fn take_back(&self, root: &Path, relative: &Path) -> io::Result<Vec<String>> {
+        let path = root.join(relative);
+        let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let name = relative.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let before = self.0.get(&path).map_or(&b""[..], Vec::as_slice);
+        let opened = open_below(root, relative.parent().unwrap_or(Path::new("")))?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let current = read(File::from(openat(&opened, name, flags, Mode::empty())?))?;
+        let changes = compare_in(directory, before, &current);
+        let keys: Vec<String> =
+            changes.iter().filter(|change| !change.is_harmless()).map(|change| change.name()).collect();
+        if keys.is_empty() {
+            return Ok(keys);
+        }
+        replace(&opened, name, &revert(&current, before, Some(directory)))?;
+        Ok(keys)
+    }
+}
+
+/// Returns true for a file with settings of a repository.
+pub(super) fn are_settings(path: &Path) -> bool {
+    let named = path.file_name().and_then(|name| name.to_str());
+    let is_in_repository = path.parent().is_some_and(is_in_repository);
+    is_in_repository && named.is_some_and(|name| SETTINGS.contains(&name.to_lowercase().as_str()))
+}
+
+/// Returns true for a directory that is a repository's, or lies in it.
+pub(super) fn is_in_repository(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+}
+
+fn open_file(directory: &Path, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(directory.join(name), flags, Mode::empty())?))
+}
+
+fn read(file: File) -> io::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_LIMIT as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Puts other bytes in the place of a file in one step, with its permissions.
+fn replace(directory: &impl std::os::fd::AsFd, name: &std::ffi::OsStr, bytes: &[u8]) -> io::Result<()> {
+    let mode = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777;
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".haft-{}", std::process::id()));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut file = File::from(openat(directory, &temporary, flags, Mode::from_raw_mode(mode))?);
+    let written = file.write_all(bytes).and_then(|()| Ok(renameat(directory, &temporary, directory, name)?));
+    if written.is_err() {
+        let _ = unlinkat(directory, &temporary, AtFlags::empty());
+    }
+    written
+}
+
+/// Returns true if a file says nothing but where the repository of a linked worktree or submodule is, and that is guarded, too.
+pub(super) fn leads_to_guarded_repository(root: &Path, relative: &Path) -> bool {
+    let Ok(directory) = open_below(root, relative.parent().unwrap_or(Path::new(""))) else { return false };
+    let Some(name) = relative.file_name() else { return false };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let text = openat(&directory, name, flags, Mode::empty()).map_err(io::Error::from);
+    let Ok(text) = text.and_then(|file| read(File::from(file))) else { return false };
+    let Some(place) = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else { return false };
+    let place = Path::new(std::ffi::OsStr::from_bytes(place));
+    let place = by_number(&directory).join(place).canonicalize();
+    place.is_ok_and(|place| {
+        let names: Vec<_> = place.components().map(|part| part.as_os_str()).collect();
+        names.windows(2).any(|pair| pair[0] == ".git" && (pair[1] == "modules" || pair[1] == "worktrees"))
+    })
+}
+
+use std::os::unix::ffi::OsStrExt;

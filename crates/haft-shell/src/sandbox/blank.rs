@@ -17,9 +17,8 @@ use std::{
 };
 
 use super::{
-    cover::c_string,
     error::SandboxError,
-    sys::{self, Errno, Facts},
+    sys::{self, Errno, Facts, c_string},
 };
 
 /// A file that a command may make.

@@ -16,6 +16,13 @@ use super::{Confinement, protected::is_protected, readable};
 pub enum Blocked {
     /// A change of this.
     Write(PathBuf),
+    /// A change of this protected name, for certain; the effect says why it is protected.
+    Protected {
+        /// The file.
+        path: PathBuf,
+        /// The reason: "which editors run".
+        effect: String,
+    },
     /// Something else than writing to this file, which may be written.
     Replace(PathBuf),
     /// A look at this, which is closed.
@@ -30,6 +37,17 @@ pub enum Blocked {
     Syscall(&'static str),
 }
 
+impl Blocked {
+    /// The file that it is about, if it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Blocked::Write(path) | Blocked::Replace(path) | Blocked::Protected { path, .. } => Some(path),
+            Blocked::Read(path) | Blocked::ReadOutside(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,6 +58,13 @@ impl fmt::Display for Blocked {
                     path.display()
                 )
             }
+            Blocked::Protected { path, effect } => write!(
+                f,
+                "the sandbox refused to change {}, {effect}; to allow it, name it in `write` so that it is asked for, or \
+                 permit it by a rule such as `Edit({})`",
+                path.display(),
+                path.display()
+            ),
             Blocked::Replace(path) => {
                 let above = path.parent().unwrap_or(path);
                 write!(

@@ -13,9 +13,8 @@ use std::{
 };
 
 use super::{
-    cover::c_string,
     error::SandboxError,
-    sys::{self, Answer, Handled},
+    sys::{self, Answer, Handled, c_string},
 };
 
 /// What Landlock is told.

@@ -39,6 +39,9 @@ impl Level {
         if !support.seccomp {
             missing.push("system calls are not filtered".to_owned());
         }
+        if support.seccomp && !support.notifications {
+            missing.push(WITHOUT_NOTIFICATIONS.to_owned());
+        }
         let namespaces = support.namespaces.is_ok();
         Level { namespaces, landlock: support.landlock, seccomp: support.seccomp, missing }
     }
@@ -48,6 +51,8 @@ impl Level {
         self.missing.is_empty()
     }
 }
+
+const WITHOUT_NOTIFICATIONS: &str = "protected names that do not exist can be created, without a question: there are no seccomp notifications";
 
 const WITHOUT_NAMESPACES: [&str; 4] = [
     "names that are code can be changed inside the write roots",

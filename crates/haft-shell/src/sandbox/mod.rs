@@ -32,12 +32,12 @@ mod plan; //         from what is wanted to what is done
 mod name_watch; //   names that appear without permission
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod cover; //        keeping names from being made
 mod blank; //        letting a name be made
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
 mod supervisor; //   which system calls haft answers
+mod files; //        the guard of the names that are code
 mod child; //        the three processes
 mod report; //       how they say what went wrong
 mod sys; //          the kernel's calls
@@ -60,6 +60,7 @@ use std::{
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
+pub use files::{Attempt, Decision, Gatekeeper};
 pub use foreground::Ended;
 pub use level::Level;
 pub use limits::Limits;
@@ -69,7 +70,8 @@ pub use network::Network;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
-use name_watch::{Activity, Baseline, Creations, NameWatch, Watched};
+use files::{FileGuard, Outcome, Scope};
+use name_watch::{Activity, Creations, NameWatch};
 use plan::Plan;
 use supervisor::{Handlers, Supervisor};
 
@@ -101,6 +103,8 @@ pub struct Confinement {
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
+    /// Decides about protected names that it attempts to create or change. Without one they are refused.
+    pub gatekeeper: Option<Arc<dyn Gatekeeper>>,
     /// Whose loopback it shares, if it reaches nobody else. One of its own otherwise.
     pub beside: Option<Arc<Loopback>>,
 }
@@ -121,6 +125,7 @@ impl Confinement {
             home: None,
             shelf: None,
             only_looks: false,
+            gatekeeper: None,
             beside: None,
         }
     }
@@ -140,20 +145,19 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        let activity = (!self.only_looks && !self.write.is_empty()).then(Arc::<Activity>::default);
-        let handlers = self.handlers(activity.as_ref());
-        let plan = Plan::new(self, support, &handlers)?;
-        let activity = activity.filter(|_| support.notifications);
-        Ok(Prepared { plan, level, confinement: self.clone(), handlers, activity })
+        let mut guarded = None;
+        let (plan, handlers) = Plan::new(self, support, |scope| self.handlers(scope, &mut guarded))?;
+        let (outcome, activity) = guarded.unzip();
+        let outcome = outcome.unwrap_or_default();
+        Ok(Prepared { plan, level, confinement: self.clone(), handlers, outcome, activity })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self, activity: Option<&Arc<Activity>>) -> Handlers {
-        let mut handlers = Handlers::default();
-        if let Some(activity) = activity {
-            handlers.0.push(Box::new(Creations(Arc::clone(activity))));
-        }
-        handlers
+    fn handlers(&self, scope: Scope, guarded: &mut Option<(Arc<Outcome>, Arc<Activity>)>) -> Handlers {
+        let files = FileGuard::new(scope, self.gatekeeper.clone());
+        let activity = Arc::<Activity>::default();
+        *guarded = Some((files.outcome(), Arc::clone(&activity)));
+        Handlers(vec![Box::new(Creations(activity)), Box::new(files)])
     }
 }
 
@@ -164,6 +168,7 @@ pub struct Prepared {
     level: Level,
     confinement: Confinement,
     handlers: Handlers,
+    outcome: Arc<Outcome>,
     /// When it makes names, where that is reported.
     activity: Option<Arc<Activity>>,
 }
@@ -172,9 +177,8 @@ impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), &handlers);
-        self.plan = plan.expect("the same plan as before");
-        self.handlers = handlers;
+        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
     /// Confines the process that this command will start. Its environment is replaced by what [`environment`] leaves of
@@ -184,9 +188,13 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers, activity } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome, activity } = self;
         let lifeline = plan.lifeline()?;
-        let watch = Mutex::new(WatchState::Prepared(plan.watched.take(), activity));
+        let watch = plan
+            .watched
+            .take()
+            .map(|(watched, baseline)| NameWatch::prepare(watched, baseline, activity, Arc::clone(&outcome)));
+        let watch = Mutex::new(watch.transpose()?);
         let own = environment(std::env::vars_os());
         command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
@@ -194,6 +202,7 @@ impl Prepared {
         sys::before_exec(command, move || child::confine(&inside));
         let handlers = Mutex::new(Some(handlers));
         let (proxy, loopback, supervisor) = (None, None, None);
+        let lifeline = Some(lifeline);
         Ok(Guard {
             plan,
             level,
@@ -201,9 +210,10 @@ impl Prepared {
             proxy,
             loopback,
             handlers,
+            outcome,
             supervisor,
             watch,
-            _lifeline: lifeline,
+            lifeline,
         })
     }
 }
@@ -219,17 +229,11 @@ pub struct Guard {
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
-    watch: Mutex<WatchState>,
+    outcome: Arc<Outcome>,
+    /// Until it was asked what it found.
+    watch: Mutex<Option<NameWatch>>,
     /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
-    _lifeline: OwnedFd,
-}
-
-/// The watch over protected names: before the start, while it runs, and after.
-#[derive(Debug)]
-enum WatchState {
-    Prepared(Option<(Watched, Baseline)>, Option<Arc<Activity>>),
-    Running(NameWatch),
-    Ended,
+    lifeline: Option<OwnedFd>,
 }
 
 impl Guard {
@@ -251,33 +255,24 @@ impl Guard {
         if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
             self.supervisor = Some(Supervisor::start(listener, handlers)?);
         }
-        self.watch_names()
-    }
-
-    fn watch_names(&mut self) -> Result<(), SandboxError> {
-        let state = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let WatchState::Prepared(watched, activity) = state else { return Ok(()) };
-        *state = match (watched.take(), activity.take()) {
-            (Some((watched, baseline)), activity) => {
-                WatchState::Running(NameWatch::start(watched, baseline, activity)?)
-            }
-            _ => WatchState::Ended,
-        };
-        Ok(())
+        let watch = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
+        watch.as_mut().map_or(Ok(()), NameWatch::start)
     }
 
     /// Returns what the process changed under protected names without permission, and what became of it. The process must have
     /// ended. A second call returns nothing.
     pub fn protected_changes(&self) -> Vec<ProtectedChange> {
-        let mut state = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, WatchState::Ended) {
-            WatchState::Running(mut watch) => watch.finish(),
-            _ => Vec::new(),
-        }
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        watch.map(NameWatch::finish).unwrap_or_default()
     }
 
     fn take_handlers(&mut self) -> Option<Handlers> {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The protected places that were permitted while it ran.
+    pub fn permitted(&self) -> Vec<PathBuf> {
+        self.outcome.permitted()
     }
 
     /// The loopback that it is in, for others to be put beside it. None if it reaches more than that, or less.
@@ -293,7 +288,13 @@ impl Guard {
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
-        hosts.chain(blocked::in_output(&self.confinement, output)).collect()
+        let mut certain: Vec<Blocked> = hosts.chain(self.outcome.refused()).collect();
+        let told = blocked::in_output(&self.confinement, output);
+        let is_new =
+            |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
+        let told: Vec<Blocked> = told.into_iter().filter(is_new).collect();
+        certain.extend(told);
+        certain
     }
 }
 
@@ -310,6 +311,8 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
+        drop(self.lifeline.take());
         self.plan.tidy();
     }
 }

@@ -36,8 +36,6 @@ pub(super) enum Closed {
     Pinned,
     /// It can be read.
     Frozen,
-    /// An empty file is in its place.
-    Covered,
     /// A directory that cannot be opened is in its place.
     HiddenDirectory,
     /// A file that cannot be opened is in its place.
@@ -86,7 +84,6 @@ const SHARED_MEMORY: &CStr = c"/dev/shm";
 /// Where the pieces lie. In the end shared memory is mounted over them, and nobody finds them any more: to take them away
 /// instead would mean to wait until no processor looks at them.
 const WORKSHOP: &CStr = SHARED_MEMORY;
-const EMPTY: &CStr = c"/dev/shm/empty";
 const NO_DIRECTORY: &CStr = c"/dev/shm/directory";
 const NO_FILE: &CStr = c"/dev/shm/file";
 
@@ -146,23 +143,20 @@ impl Mounts {
         report.at(Step::Names);
         // What is taken from it is read-only from here on. The layers above have a way of their own to it.
         sys::restrict_mount(HERE, WORKSHOP, READ_ONLY | TOUGH, false)?;
-        let empty = sys::place(EMPTY)?;
         for (index, (path, closed)) in self.closed.iter().enumerate() {
             report.item(index);
-            put(closed.piece(path, empty)?, path)?;
+            put(closed.piece(path)?, path)?;
         }
-        sys::close(empty);
         Ok(())
     }
 }
 
 impl Closed {
-    /// What is mounted over a path to close it. There are many names to cover, so the empty file is found once.
-    fn piece(self, path: &CStr, empty: RawFd) -> Answer<RawFd> {
+    /// What is mounted over a path to close it.
+    fn piece(self, path: &CStr) -> Answer<RawFd> {
         match self {
             Closed::Pinned => restricted(path, TOUGH),
             Closed::Frozen => restricted(path, READ_ONLY | TOUGH),
-            Closed::Covered => sys::copy_mount(empty, false),
             Closed::HiddenDirectory => copy(NO_DIRECTORY, false),
             Closed::HiddenFile => copy(NO_FILE, false),
         }
@@ -244,7 +238,6 @@ fn make_devices(devices: &[RawFd]) -> Answer {
 
 fn make_workshop() -> Answer {
     sys::mount(c"tmpfs", WORKSHOP, MS_NOSUID | MS_NODEV, c"mode=700,size=2g")?;
-    sys::make_file(EMPTY, 0o444)?;
     sys::make_directory(NO_DIRECTORY, 0)?;
     sys::make_file(NO_FILE, 0)
 }

@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::CString,
+    ffi::{CString, OsStr},
     fs, io,
     net::TcpListener,
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
-        unix::fs::MetadataExt,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
     },
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -16,7 +16,7 @@ use std::{
 use super::{
     Confinement, Limits, Loopback, Network, SandboxError, Support,
     blank::Blank,
-    cover::{Covers, c_string},
+    files::Scope,
     landlock::Landlock,
     mounts::{Closed, MOST, Mounts, Temporary},
     name_watch::{Baseline, Watched},
@@ -26,7 +26,7 @@ use super::{
     report::{Report, Step},
     seccomp::{Filter, Sockets},
     supervisor::Handlers,
-    sys::{self, Answer, Stack},
+    sys::{self, Answer, Stack, c_string},
 };
 
 /// Everything that the new process needs to confine itself. It only reads it.
@@ -50,9 +50,8 @@ pub(super) struct Plan {
     pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
-    covers: Vec<Covers>,
     blanks: Vec<Blank>,
-    /// What is looked at when protected names appear. None for what writes nothing, or sees no mounts.
+    /// What is looked at when protected names appear. None for what writes nothing.
     pub(super) watched: Option<(Watched, Baseline)>,
     lifeline: Option<OwnedFd>,
     /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
@@ -67,18 +66,20 @@ impl Plan {
     pub(super) fn new(
         wanted: &Confinement,
         support: &Support,
-        handlers: &Handlers,
-    ) -> Result<Plan, SandboxError> {
+        handlers: impl FnOnce(Scope) -> Handlers,
+    ) -> Result<(Plan, Handlers), SandboxError> {
         let places = Places::of(wanted)?;
         let has_namespaces = support.namespaces.is_ok();
         let is_closed = wanted.network != Network::On;
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
         // Before anything looks for what may be changed.
         let blanks = places.blanks()?;
-        let mut names = Names::default();
-        let (mounts, covers) =
-            if has_namespaces { places.mounts(support, &mut names)? } else { (None, Vec::new()) };
-        let watched = (!wanted.only_looks && !places.write.is_empty()).then(|| places.watched(names, wanted));
+        let is_guarded = support.seccomp && support.notifications && !wanted.only_looks;
+        let mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
+        let handlers =
+            if is_guarded { handlers(places.scope(wanted, mounts.as_ref())) } else { Handlers::default() };
+        let writes = !wanted.only_looks && places.write.iter().any(|root| root.is_dir());
+        let watched = writes.then(|| places.watched(wanted, mounts.as_ref()));
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
         let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
         let has_network = has_namespaces && is_closed && !is_mute;
@@ -87,12 +88,11 @@ impl Plan {
         let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
-        let reports = handlers.filter().filter(|_| support.notifications);
-        let reports = reports.map(|filter| Ok((filter, sys::socket_pair()?))).transpose();
+        let reports = handlers.filter().map(|filter| Ok((filter, sys::socket_pair()?))).transpose();
         let reports = reports.map_err(no_descriptors)?;
         let (user, group) = sys::own_ids();
         let map = |id: u32| format!("{id} {id} 1").into_bytes();
-        Ok(Plan {
+        let plan = Plan {
             report: Report::new().map_err(|err| SandboxError::build("share memory", err))?,
             landlock: support
                 .landlock
@@ -110,21 +110,20 @@ impl Plan {
             stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
-            covers,
             blanks,
             watched,
             lifeline: None,
             passage,
             reports,
             variables,
-        })
+        };
+        Ok((plan, handlers))
     }
 
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        let needed =
-            self.covers.iter().map(Covers::descriptor).chain(self.blanks.iter().map(Blank::descriptor));
+        let needed = self.blanks.iter().map(Blank::descriptor);
         self.kept = needed.chain([theirs.as_raw_fd()]).collect();
         self.kept.sort_unstable();
         self.lifeline = Some(theirs);
@@ -186,18 +185,13 @@ impl Plan {
         Ok(Some(Arc::new(made)))
     }
 
-    /// Removes what keeps names from being made or lets them be, unless the outer process has. Takes no memory, and may be done twice.
+    /// Removes what lets names be made, unless the outer process has. Takes no memory, and may be done twice.
     pub(super) fn tidy(&self) {
         if self.report.is_tidy() {
-            self.blanks.iter().for_each(Blank::is_gone);
-            return self.covers.iter().for_each(Covers::are_gone);
+            return self.blanks.iter().for_each(Blank::is_gone);
         }
         self.blanks.iter().for_each(Blank::remove);
-        // All of them, also after one that somebody still needs.
-        let needed = self.covers.iter().filter(|covers| !covers.remove()).count();
-        if needed == 0 {
-            self.report.tidied();
-        }
+        self.report.tidied();
     }
 
     /// What failed in the new process, in words.
@@ -301,61 +295,53 @@ impl Places {
     }
 
     /// What is looked at when protected names appear.
-    fn watched(&self, names: Names, wanted: &Confinement) -> (Watched, Baseline) {
-        let baseline = Baseline::read(names.pinned.iter());
+    fn watched(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> (Watched, Baseline) {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let watched = Watched {
             roots: self.write.iter().filter(|root| root.is_dir()).cloned().collect(),
             home: self.home.clone(),
-            frozen: names.frozen,
+            frozen: closed_as(mounts, Closed::Frozen).collect(),
             permitted: wanted.permitted.iter().map(real).collect(),
             shelf: wanted.shelf.clone(),
         };
-        (watched, baseline)
+        (watched, Baseline::read(closed_as(mounts, Closed::Pinned)))
     }
 
-    fn mounts(
-        &self,
-        support: &Support,
-        all: &mut Names,
-    ) -> Result<(Option<Mounts>, Vec<Covers>), SandboxError> {
+    /// What the guard of protected names has to know.
+    fn scope(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> Scope {
+        let frozen = closed_as(mounts, Closed::Frozen).collect();
+        let permitted = wanted.permitted.clone();
+        Scope { write: self.write.clone(), home: self.home.clone(), permitted, frozen }
+    }
+
+    fn mounts(&self, support: &Support, is_guarded: bool) -> Result<Mounts, SandboxError> {
         let mut closed = BTreeMap::new();
-        let mut swept = BTreeSet::new();
         for root in self.write.iter().filter(|root| root.is_dir()) {
-            swept.extend(self.protect(root, &mut closed, all)?);
+            self.protect(root, is_guarded, &mut closed)?;
         }
         self.hide(&mut closed);
-        let is_covered = |(path, how): (&PathBuf, &Closed)| (*how == Closed::Covered).then(|| path.clone());
-        let covers = Covers::over(closed.iter().filter_map(is_covered), swept)?;
         let closed = outermost(closed).map(|(path, how)| Ok((string(&path)?, how)));
-        let mounts = Mounts {
+        Ok(Mounts {
             temporary: self.temporary()?,
             write: self.write.iter().map(|path| string(path)).collect::<Result<_, _>>()?,
             closed: closed.collect::<Result<_, SandboxError>>()?,
             has_processes: support.processes,
-        };
-        Ok((Some(mounts), covers))
+        })
     }
 
-    /// Closes the names that are code below a root. What is to be swept after the command.
+    /// Closes the names that are code below a root, as far as they are there.
     fn protect(
         &self,
         root: &Path,
+        is_guarded: bool,
         closed: &mut BTreeMap<PathBuf, Closed>,
-        all: &mut Names,
-    ) -> Result<BTreeSet<PathBuf>, SandboxError> {
-        let names = Names::below(root, self.home.as_deref())?;
-        all.frozen.extend(names.frozen.iter().cloned());
-        all.pinned.extend(names.pinned.iter().cloned());
+    ) -> Result<(), SandboxError> {
+        let names = Names::below(root, self.home.as_deref(), is_guarded)?;
         let is_hidden = |path: &Path| self.deny_read.iter().any(|denied| path.starts_with(denied));
-        let left_behind =
-            |path: &PathBuf| if Covers::may_be_at(path) { Closed::Covered } else { Closed::Frozen };
         closed.extend(names.pinned.into_iter().map(|path| (path, Closed::Pinned)));
-        closed.extend(names.frozen.into_iter().map(|path| (path.clone(), left_behind(&path))));
-        let missing = names.missing.into_iter().filter(|path| can_be_made(path));
-        closed.extend(missing.map(|path| (path, Closed::Covered)));
+        closed.extend(names.frozen.into_iter().map(|path| (path, Closed::Frozen)));
         closed.retain(|path, _| !is_hidden(path));
-        Ok(names.swept)
+        Ok(())
     }
 
     /// Hides what may not be read, and keeps it in its place.
@@ -461,6 +447,14 @@ impl Places {
     }
 }
 
+/// The places that are closed in a way.
+fn closed_as(mounts: Option<&Mounts>, wanted: Closed) -> impl Iterator<Item = PathBuf> {
+    let is_wanted = move |(path, how): &(CString, Closed)| {
+        (*how == wanted).then(|| PathBuf::from(OsStr::from_bytes(path.as_bytes())))
+    };
+    mounts.into_iter().flat_map(|mounts| &mounts.closed).filter_map(is_wanted)
+}
+
 fn temporaries() -> [Temporary; 2] {
     let tmp = Temporary {
         path: c"/tmp",
@@ -481,12 +475,6 @@ fn temporaries() -> [Temporary; 2] {
         is_layered: false,
     };
     [tmp, var_tmp]
-}
-
-/// Whether a name could be made. Where we cannot, neither can what we start, and nothing needs to stand in its place.
-fn can_be_made(path: &Path) -> bool {
-    let parent = path.parent().map(|parent| c_string(parent.as_os_str()));
-    parent.is_some_and(|parent| parent.is_ok_and(|parent| sys::is_writable(&parent)))
 }
 
 /// Some entries of a directory for temporary files, or all.

@@ -1,8 +1,9 @@
 //! The names that are code.
 //!
 //! Inside a directory that a command may change there are files that somebody else runs later, outside of any sandbox: hooks
-//! and settings of version control, tasks of editors, settings of agents, haft's own. They are closed, and so are the names
-//! of those that are not there yet. What stands above them must stay where it is, or they would be moved away with it and made anew.
+//! and settings of version control, tasks of editors, settings of agents, haft's own. What is there is closed by a read-only mount. What stands
+//! above it must stay where it is, or it would be moved away with it and made anew. What is not there is guarded when it is
+//! made ([`files`](super::files)).
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -14,60 +15,10 @@ use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages
 
 use super::error::SandboxError;
 
-/// Covered below a directory of a workspace while they are missing.
-const IN_WORKSPACE: [&str; 19] = [
-    ".agents",
-    ".cargo",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".devcontainer",
-    ".envrc",
-    ".gemini",
-    ".gitmodules",
-    ".haft",
-    ".husky",
-    ".idea",
-    ".mcp.json",
-    ".npmrc",
-    ".ripgreprc",
-    ".vscode",
-    ".yarnrc.yml",
-    ".zed",
-    "haft.toml",
-];
-
-/// Covered below a home while they are missing.
-const IN_HOME: [&str; 20] = [
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/fish",
-    ".config/git",
-    ".config/haft",
-    ".config/systemd",
-    ".gitconfig",
-    ".kshrc",
-    ".local/bin",
-    ".local/state/haft",
-    ".pam_environment",
-    ".profile",
-    ".ssh",
-    ".zlogin",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
-
-/// Below the directory of a repository.
-const IN_REPOSITORY: [&str; 6] = ["config", "config.worktree", "hooks", "info", "commondir", "gitdir"];
-/// Of these, the ones that work as soon as somebody makes them.
-const MADE_IN_REPOSITORY: [&str; 2] = ["hooks", "info"];
-
-/// What git cannot bear to be empty: if it is made, it is taken away after the command. It moves the settings elsewhere.
-const SWEPT_IN_REPOSITORY: [&str; 2] = ["commondir", "config.worktree"];
+/// Frozen below the directory of a repository: it has no business with them after it was made.
+const FROZEN_IN_REPOSITORY: [&str; 3] = ["hooks", "info/attributes", "commondir"];
+/// Frozen besides where nothing guards them by their contents.
+const UNGUARDED_IN_REPOSITORY: [&str; 4] = ["config", "config.worktree", "info", "gitdir"];
 
 /// How deep, and through how many directories, one looks for repositories and settings below a root. Deeper ones are not
 /// protected; the documentation says so.
@@ -79,12 +30,10 @@ const DIRECTORIES: usize = 1000;
 pub(super) struct Names {
     /// There, and not to be changed.
     pub(super) frozen: BTreeSet<PathBuf>,
-    /// Not there, and not to be made.
-    pub(super) missing: BTreeSet<PathBuf>,
-    /// Not there, and to be removed if it is made.
-    pub(super) swept: BTreeSet<PathBuf>,
     /// To be changed, but not moved.
     pub(super) pinned: BTreeSet<PathBuf>,
+    /// Whether a supervisor guards what a repository changes itself.
+    is_guarded: bool,
 }
 
 /// Where names count.
@@ -103,14 +52,8 @@ impl Base<'_> {
 
 impl Names {
     /// All that is closed below a root, which is a real path.
-    pub(super) fn below(root: &Path, home: Option<&Path>) -> Result<Names, SandboxError> {
-        let mut names = Names::default();
-        for name in IN_WORKSPACE {
-            names.close_or_cover(root, name);
-        }
-        if let Some(home) = home.filter(|home| home.starts_with(root)) {
-            IN_HOME.iter().chain(&IN_WORKSPACE).for_each(|name| names.close_or_cover(home, name));
-        }
+    pub(super) fn below(root: &Path, home: Option<&Path>, is_guarded: bool) -> Result<Names, SandboxError> {
+        let mut names = Names { is_guarded, ..Names::default() };
         let base = Base { root, home };
         if let Some(home) = home.filter(|home| home.starts_with(root) && *home != root && home.is_dir()) {
             names.look_around(home, base)?;
@@ -118,19 +61,6 @@ impl Names {
         names.look_around(root, base)?;
         names.pin_what_is_above(root);
         Ok(names)
-    }
-
-    /// Freezes what is there; what is not, must not be made. Of a longer name the first part that is missing counts.
-    fn close_or_cover(&mut self, directory: &Path, name: &str) {
-        let mut path = directory.to_owned();
-        for part in Path::new(name).components() {
-            path.push(part);
-            if fs::symlink_metadata(&path).is_err() {
-                self.missing.insert(path);
-                return;
-            }
-        }
-        self.freeze(path);
     }
 
     fn freeze(&mut self, path: PathBuf) {
@@ -196,19 +126,19 @@ impl Names {
     /// A repository's own directory, with those of its submodules and worktrees.
     fn repository(&mut self, directory: &Path, depth: usize) {
         self.pinned.insert(directory.to_owned());
-        for name in IN_REPOSITORY {
-            let path = directory.join(name);
-            match fs::symlink_metadata(&path) {
-                Ok(_) => self.freeze(path),
-                Err(_) if MADE_IN_REPOSITORY.contains(&name) => drop(self.missing.insert(path)),
-                Err(_) if SWEPT_IN_REPOSITORY.contains(&name) => drop(self.swept.insert(path)),
-                Err(_) => {}
+        let unguarded = UNGUARDED_IN_REPOSITORY.iter().filter(|_| !self.is_guarded);
+        let names: Vec<&str> = FROZEN_IN_REPOSITORY.iter().chain(unguarded).copied().collect();
+        for path in names.iter().map(|name| directory.join(name)) {
+            if fs::symlink_metadata(&path).is_ok() {
+                self.freeze(path);
             }
         }
         if depth > 0 {
-            ["modules", "worktrees"]
-                .iter()
-                .for_each(|name| self.repositories(&directory.join(name), depth - 1));
+            self.repositories(&directory.join("modules"), depth - 1);
+        }
+        // Git makes and removes linked worktrees as a whole.
+        if depth > 0 && !self.is_guarded {
+            self.repositories(&directory.join("worktrees"), depth - 1);
         }
     }
 
@@ -226,11 +156,10 @@ impl Names {
 
     /// Leaves out what lies outside the root, where nothing can be changed anyway, and pins all that is above the rest.
     fn pin_what_is_above(&mut self, root: &Path) {
-        for paths in [&mut self.frozen, &mut self.missing, &mut self.swept, &mut self.pinned] {
+        for paths in [&mut self.frozen, &mut self.pinned] {
             paths.retain(|path| path.starts_with(root) && path != root);
         }
-        let closed: Vec<PathBuf> =
-            self.frozen.iter().chain(&self.missing).chain(&self.pinned).cloned().collect();
+        let closed: Vec<PathBuf> = self.frozen.iter().chain(&self.pinned).cloned().collect();
         closed.iter().for_each(|path| self.pinned.extend(between(root, path)));
     }
 }
@@ -270,28 +199,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_frozen_and_what_is_not_must_not_be_made() {
-        let (_directory, root) = root(&[".mcp.json", ".git/config", ".git/hooks/x"]);
-        let names = Names::below(&root, None).unwrap();
-        has(&names.frozen, &root, &[".mcp.json", ".git/config", ".git/hooks"]);
-        has(&names.missing, &root, &["haft.toml", ".claude", ".git/info"]);
-        has(&names.swept, &root, &[".git/commondir"]);
+    fn what_is_there_is_frozen_but_settings_that_are_guarded_by_key() {
+        let (_directory, root) = root(&[".mcp.json", ".git/config", ".git/hooks/x", ".git/info/exclude"]);
+        let names = Names::below(&root, None, true).unwrap();
+        assert_eq!(names.frozen, [".git/hooks", ".mcp.json"].map(|name| root.join(name)).into());
         has(&names.pinned, &root, &[".git"]);
+        let names = Names::below(&root, None, false).unwrap();
+        has(&names.frozen, &root, &[".mcp.json", ".git/config", ".git/hooks", ".git/info"]);
     }
 
     #[test]
     fn a_repository_below_is_found_and_all_above_it_stays_in_its_place() {
         let (_directory, root) = root(&["vendor/r/.git/config", "vendor/r/.git/HEAD"]);
-        let names = Names::below(&root, None).unwrap();
+        let names = Names::below(&root, None, false).unwrap();
         has(&names.frozen, &root, &["vendor/r/.git/config"]);
-        has(&names.missing, &root, &["vendor/r/.git/hooks"]);
         has(&names.pinned, &root, &["vendor", "vendor/r", "vendor/r/.git"]);
     }
 
     #[test]
     fn a_submodules_repository_is_protected_like_any_other() {
         let (_directory, root) = root(&[".git/modules/a/b/HEAD", ".git/modules/a/b/config", "b/x"]);
-        let names = Names::below(&root, None).unwrap();
+        let names = Names::below(&root, None, false).unwrap();
         has(&names.frozen, &root, &[".git/modules/a/b/config"]);
         has(&names.pinned, &root, &[".git/modules/a/b", ".git/modules/a", ".git/modules"]);
     }
@@ -300,17 +228,16 @@ mod tests {
     fn other_spellings_and_the_targets_of_links_count() {
         let (_directory, root) = root(&["sub/.Claude/settings.json", "shared/x", "my.code-workspace"]);
         symlink("shared", root.join(".vscode")).unwrap();
-        let names = Names::below(&root, None).unwrap();
+        let names = Names::below(&root, None, false).unwrap();
         has(&names.frozen, &root, &["sub/.Claude", ".vscode", "shared", "my.code-workspace"]);
     }
 
     #[test]
     fn a_home_that_may_be_changed_keeps_its_start_up_files() {
         let (_directory, root) = root(&["u/.bashrc", "u/.config/x"]);
-        let names = Names::below(&root, Some(&root.join("u"))).unwrap();
+        let names = Names::below(&root, Some(&root.join("u")), true).unwrap();
         has(&names.frozen, &root, &["u/.bashrc"]);
-        has(&names.missing, &root, &["u/.zshrc", "u/.ssh", "u/.config/git", "u/.local"]);
-        has(&names.pinned, &root, &["u", "u/.config"]);
+        has(&names.pinned, &root, &["u"]);
     }
 
     #[test]

@@ -13,11 +13,11 @@ mod bare; //  a call without the C library
 mod part; //  two processes in one memory
 
 use std::{
-    ffi::{CStr, c_int, c_long, c_ulong},
+    ffi::{CStr, CString, OsStr, c_int, c_long, c_ulong},
     io,
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-        unix::process::CommandExt,
+        unix::{ffi::OsStrExt, process::CommandExt},
     },
     process::Command,
     ptr,
@@ -37,6 +37,11 @@ impl From<Errno> for io::Error {
 pub(super) type Answer<T = ()> = Result<T, Errno>;
 
 pub(super) use part::{Stack, Together, part};
+
+/// A path for the kernel.
+pub(super) fn c_string(path: impl AsRef<OsStr>) -> Answer<CString> {
+    CString::new(path.as_ref().as_bytes()).map_err(|_| Errno(libc::EINVAL))
+}
 
 fn answer(result: c_long) -> Answer<c_long> {
     // No call that is used here has a good answer below zero.
@@ -302,11 +307,6 @@ pub(super) fn facts_at(directory: RawFd, name: &CStr) -> Answer<Facts> {
     Ok(Facts { mode: facts.st_mode, size: facts.st_size, changed, number: facts.st_ino })
 }
 
-/// Takes or leaves a lock on an open file, without waiting.
-pub(super) fn lock(fd: RawFd, operation: c_int) -> Answer {
-    call!(SYS_flock, fd as c_long, (operation | libc::LOCK_NB) as c_long).map(drop)
-}
-
 /// Takes or leaves a lock on one byte of an open file, without waiting; it belongs to this opening of it.
 pub(super) fn lock_at(fd: RawFd, byte: u64, kind: c_int) -> Answer {
     let lock = one_byte(byte, kind);
@@ -363,11 +363,6 @@ pub(super) fn place_in(root: &OwnedFd, path: &CStr) -> Answer<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Whether whoever runs this may make and remove names in a directory.
-pub(super) fn is_writable(directory: &CStr) -> bool {
-    call!(SYS_faccessat, HERE as c_long, directory.as_ptr(), libc::W_OK as c_long).is_ok()
-}
-
 pub(super) fn make_directory(path: &CStr, mode: u32) -> Answer {
     call!(SYS_mkdirat, HERE as c_long, path.as_ptr(), mode as c_long)?;
     // Whatever the mask of the process takes away.
@@ -394,17 +389,6 @@ pub(super) fn make_stamped_at(directory: RawFd, name: &CStr, mode: u32, second: 
 
 pub(super) fn link(target: &CStr, path: &CStr) -> Answer {
     call!(SYS_symlinkat, target.as_ptr(), HERE as c_long, path.as_ptr()).map(drop)
-}
-
-/// Makes something that is neither file nor directory.
-pub(super) fn make_node_at(directory: RawFd, name: &CStr, mode: u32) -> Answer {
-    call!(SYS_mknodat, directory as c_long, name.as_ptr(), mode as c_long, 0 as c_long).map(drop)
-}
-
-/// A second name for something in the same directory.
-pub(super) fn link_at(directory: RawFd, old: &CStr, new: &CStr) -> Answer {
-    call!(SYS_linkat, directory as c_long, old.as_ptr(), directory as c_long, new.as_ptr(), 0 as c_long)
-        .map(drop)
 }
 
 /// Opens a directory in one that is open, not through a link.

@@ -226,7 +226,9 @@ fn names_that_are_code_are_not_changed_made_or_moved_away() {
         scene.check(&format!("({attempt}) >/dev/null 2>&1 && echo done"), "");
     }
     assert_eq!(scene.names("ws"), [".git", "a.txt", "secrets", "sub"]);
-    assert_eq!(scene.names("ws/.git"), ["HEAD", "config"]);
+    // A directory for hooks runs nothing as long as it is empty.
+    assert_eq!(scene.names("ws/.git"), ["HEAD", "config", "hooks"]);
+    assert!(scene.names("ws/.git/hooks").is_empty());
 }
 
 #[test]
@@ -694,8 +696,9 @@ fn a_process_that_is_killed_takes_everything_with_it() {
     // A number that nobody else sleeps for.
     let seconds = format!("8{}", std::process::id());
     let script = format!("(setsid sh -c 'sleep {seconds}; :' &); sleep {seconds}; :");
-    let (mut command, guard) = ready(&scene.confinement(), &Support::here(), &script);
+    let (mut command, mut guard) = ready(&scene.confinement(), &Support::here(), &script);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    guard.started().unwrap();
     let start = Instant::now();
     let until = |count: usize| {
         while processes_with(&seconds) != count {

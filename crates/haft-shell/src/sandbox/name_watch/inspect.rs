@@ -16,6 +16,7 @@ use super::{
     shelf::{Shelf, open_below},
     split,
 };
+use crate::sandbox::files::Outcome;
 
 /// Changes that are told. More are set aside as well.
 const CHANGES_LIMIT: usize = 50;
@@ -40,6 +41,7 @@ pub(super) struct Inspector {
     pub(super) watched: Watched,
     baseline: Baseline,
     activity: Option<Arc<Activity>>,
+    outcome: Arc<Outcome>,
     start: Nanoseconds,
     shelf: Shelf,
     /// Guidance that was there, by the time of its last change.
@@ -56,12 +58,18 @@ struct Times {
 }
 
 impl Inspector {
-    pub(super) fn new(watched: Watched, baseline: Baseline, activity: Option<Arc<Activity>>) -> Inspector {
+    pub(super) fn new(
+        watched: Watched,
+        baseline: Baseline,
+        activity: Option<Arc<Activity>>,
+        outcome: Arc<Outcome>,
+    ) -> Inspector {
         let shelf = Shelf::at(watched.shelf.clone(), watched.home.as_deref());
         Inspector {
             watched,
             baseline,
             activity,
+            outcome,
             start: start_of_watch(),
             shelf,
             guidance: BTreeMap::new(),
@@ -77,12 +85,16 @@ impl Inspector {
 
     /// Looks at an entry of a directory. Returns true if it is a directory to look into.
     pub(super) fn inspect(&mut self, path: &Path, is_directory: bool, look: Look) -> bool {
-        let is_known = self.watched.frozen.contains(path);
-        if is_known || self.watched.permitted.iter().any(|permitted| path.starts_with(permitted)) {
-            return false;
-        }
         let Some((root, relative)) = split(&self.watched.roots, path) else { return false };
         let found = find(path, root, self.watched.home.as_deref(), Writer::Process);
+        if found.is_some() {
+            if self.watched.frozen.contains(path) || self.is_permitted(path) {
+                return false;
+            }
+            if is_directory && self.holds_permitted(path) {
+                return true;
+            }
+        }
         let (root, relative) = (root.to_owned(), relative.to_owned());
         match found {
             None => is_directory && !is_passed_by(path),
@@ -120,6 +132,17 @@ impl Inspector {
             }
         }
         self.changes
+    }
+
+    /// Whether the call was permitted to write a place, before it started or since.
+    fn is_permitted(&self, path: &Path) -> bool {
+        let since = self.outcome.permitted();
+        self.watched.permitted.iter().chain(&since).any(|place| path.starts_with(place))
+    }
+
+    /// Whether something in a directory was permitted: then the rest of it is judged name by name.
+    fn holds_permitted(&self, path: &Path) -> bool {
+        self.watched.permitted.iter().chain(&self.outcome.permitted()).any(|place| place.starts_with(path))
     }
 
     fn inspect_code(&mut self, root: &Path, relative: &Path, found: Protected, look: Look) {

@@ -23,7 +23,7 @@ mod tests;
 
 use std::{
     collections::BTreeSet,
-    fmt, io,
+    fmt, io, mem,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
     sync::Arc,
@@ -35,7 +35,7 @@ use rustix::event::{EventfdFlags, eventfd};
 pub(super) use activity::{Activity, Creations};
 pub(super) use settings::Baseline;
 
-use super::error::SandboxError;
+use super::{error::SandboxError, files::Outcome};
 
 /// Directories that are watched at most.
 const WATCHES_LIMIT: usize = 4_000;
@@ -123,37 +123,59 @@ pub(super) struct Watched {
 #[derive(Debug)]
 pub(super) struct NameWatch {
     end: Arc<OwnedFd>,
-    thread: Option<JoinHandle<Vec<ProtectedChange>>>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Prepared(Box<inspect::Inspector>),
+    Running(JoinHandle<Vec<ProtectedChange>>),
+    Ended,
 }
 
 impl NameWatch {
-    /// Starts a watch. `activity` is missing where system calls are not reported.
-    pub(super) fn start(
+    /// Makes a watch ready before the command starts. `activity` is missing where system calls are not reported, and `outcome` says
+    /// what is permitted while the command runs.
+    pub(super) fn prepare(
         watched: Watched,
         baseline: Baseline,
         activity: Option<Arc<Activity>>,
+        outcome: Arc<Outcome>,
     ) -> Result<NameWatch, SandboxError> {
-        let failed = |err: io::Error| SandboxError::build("watch protected names", err);
-        let end =
-            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|err| failed(err.into()))?;
-        let end = Arc::new(end);
-        let stop = Arc::clone(&end);
-        let inspector = inspect::Inspector::new(watched, baseline, activity);
-        let work = move || watcher::watch(inspector, stop.as_fd());
+        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
+        let inspector = inspect::Inspector::new(watched, baseline, activity, outcome);
+        Ok(NameWatch { end: Arc::new(end), state: State::Prepared(Box::new(inspector)) })
+    }
+
+    /// Starts to watch.
+    pub(super) fn start(&mut self) -> Result<(), SandboxError> {
+        let State::Prepared(inspector) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        let end = Arc::clone(&self.end);
+        let work = move || watcher::watch(*inspector, end.as_fd());
         let thread = thread::Builder::new().name("haft-names".to_owned()).spawn(work).map_err(failed)?;
-        Ok(NameWatch { end, thread: Some(thread) })
+        self.state = State::Running(thread);
+        Ok(())
     }
 
     /// Ends the watch after a last look. The command must have ended.
-    pub(super) fn finish(&mut self) -> Vec<ProtectedChange> {
-        let _ = rustix::io::write(&*self.end, &1u64.to_ne_bytes());
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    pub(super) fn finish(mut self) -> Vec<ProtectedChange> {
+        self.stop()
     }
+
+    fn stop(&mut self) -> Vec<ProtectedChange> {
+        let State::Running(thread) = mem::replace(&mut self.state, State::Ended) else { return Vec::new() };
+        let _ = rustix::io::write(&*self.end, &1u64.to_ne_bytes());
+        thread.join().unwrap_or_default()
+    }
+}
+
+fn failed(err: impl Into<io::Error>) -> SandboxError {
+    SandboxError::build("watch protected names", err)
 }
 
 impl Drop for NameWatch {
     fn drop(&mut self) {
-        self.finish();
+        self.stop();
     }
 }
 

@@ -21,12 +21,12 @@ pub(in super::super) struct Baseline(BTreeMap<PathBuf, Vec<u8>>);
 
 impl Baseline {
     /// Reads the settings in these directories, as far as they are repositories.
-    pub(in super::super) fn read<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Baseline {
+    pub(in super::super) fn read(directories: impl Iterator<Item = PathBuf>) -> Baseline {
         let mut baseline = Baseline::default();
         for directory in directories.filter(|directory| directory.join("HEAD").exists()) {
             for name in SETTINGS {
                 let path = directory.join(name);
-                if let Ok(bytes) = open_file(directory, name).and_then(read) {
+                if let Ok(bytes) = open_file(&directory, name).and_then(read) {
                     baseline.0.insert(path, bytes);
                 }
             }

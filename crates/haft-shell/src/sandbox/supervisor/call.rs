@@ -93,7 +93,7 @@ impl Call {
     }
 
     /// Whether it still waits, as a result.
-    pub(super) fn check(&self) -> Answer {
+    pub(in super::super) fn check(&self) -> Answer {
         if self.is_waiting() { Ok(()) } else { Err(Errno(libc::ESRCH)) }
     }
 
@@ -118,7 +118,7 @@ impl Call {
     }
 
     /// A file of the thread in `/proc`.
-    pub(super) fn in_proc(&self, name: &str) -> PathBuf {
+    pub(in super::super) fn in_proc(&self, name: &str) -> PathBuf {
         format!("/proc/{}/{name}", self.thread()).into()
     }
 

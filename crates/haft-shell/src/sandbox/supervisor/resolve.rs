@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    super::sys::{self, Answer, Errno},
+    super::sys::{self, Answer, Errno, c_string},
     Call,
 };
 
@@ -150,8 +150,4 @@ fn name_of(place: &OwnedFd) -> Answer<PathBuf> {
 
 fn bytes(name: CString) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(name.into_bytes())
-}
-
-fn c_string(path: &Path) -> Answer<CString> {
-    CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Errno(libc::EINVAL))
 }

@@ -1,14 +1,14 @@
 //! System calls that wait for an answer: `seccomp_unotify(2)`, and the memory of the process that makes them.
 
 use std::{
-    ffi::{c_int, c_long},
+    ffi::{CStr, c_int, c_long},
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
 use libc::{sock_filter, sock_fprog};
 
-use super::{Answer, Errno, answer, bare, own_pid};
+use super::{Answer, Errno, answer, bare, own_pid, wait};
 
 /// A system call that waits: its id, the thread that makes it, and its arguments.
 #[derive(Debug, Clone, Copy)]
@@ -145,4 +145,45 @@ pub(in super::super) fn event() -> Answer<OwnedFd> {
     let fd = call!(SYS_eventfd2, 0 as c_long, flags)?;
     // SAFETY: it was just made, and nobody else knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// What the process that unmounts is told, and what it says.
+struct Unmount {
+    namespaces: [RawFd; 2],
+    place: *const libc::c_char,
+    answer: c_long,
+}
+
+/// Unmounts a place in other namespaces of users and of mounts, by a process that goes there, and ends.
+pub(in super::super) fn unmount_in(user: RawFd, mounts: RawFd, place: &CStr) -> Answer {
+    extern "C" fn unmount(order: *mut libc::c_void) -> c_int {
+        // SAFETY: what the caller gave to `clone`; it stands still, and looks at it when this process has ended.
+        let order = unsafe { &mut *order.cast::<Unmount>() };
+        let [user, mounts] = order.namespaces;
+        let done = call!(SYS_setns, user as c_long, libc::CLONE_NEWUSER as c_long)
+            .and_then(|_| call!(SYS_setns, mounts as c_long, libc::CLONE_NEWNS as c_long))
+            .and_then(|_| {
+                call!(SYS_umount2, order.place, (libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) as c_long)
+            });
+        order.answer = done.map_or_else(|errno| errno.0.into(), |_| 0);
+        0
+    }
+    let mut order = Unmount { namespaces: [user, mounts], place: place.as_ptr(), answer: libc::EIO.into() };
+    let mut stack = vec![0u128; 1024];
+    let top = stack.as_mut_ptr_range().end.cast();
+    // No handler of this process may run in that one, which has its memory.
+    let (all, mut before) = (!0u64, 0u64);
+    let set_mask = libc::SIG_SETMASK as c_long;
+    call!(SYS_rt_sigprocmask, set_mask, &raw const all, &raw mut before, size_of::<u64>())?;
+    // SAFETY: the child makes system calls without the C library, on `order`; this thread is suspended until it has ended, so
+    // that the stack and the order outlive it.
+    let pid =
+        unsafe { libc::clone(unmount, top, libc::CLONE_VM | libc::CLONE_VFORK, (&raw mut order).cast()) };
+    let ended = if pid < 0 { Err(Errno(libc::EAGAIN)) } else { wait(pid, libc::__WALL).map(drop) };
+    call!(SYS_rt_sigprocmask, set_mask, &raw const before, ptr::null::<u8>(), size_of::<u64>())?;
+    ended?;
+    match order.answer {
+        0 => Ok(()),
+        errno => Err(Errno(errno as c_int)),
+    }
 }

@@ -6,7 +6,10 @@
 
 use std::{env, time::Duration};
 
-use haft_engine::policy::{Answer, Asker, CallFacts, Choices, Choosing, Given, Inquiry, Question};
+use haft_engine::policy::{
+    Answer, AnswerKind, Asker, CallFacts, Choices, Choosing, Execution, Given, Inquiry, OfferedAnswer,
+    Question, QuestionStage,
+};
 use haft_tool::{BoxFuture, View};
 use tokio::sync::{Mutex, watch};
 
@@ -122,7 +125,7 @@ impl Open {
             let waiting = *self.questions.borrow_and_update() - 1;
             self.tty.write(&self.shown.prompt(waiting)).await?;
             let Some(line) = self.line(waiting).await? else { continue };
-            match read(line.as_deref(), self.shown.offers_always) {
+            match read(line.as_deref(), &self.shown.answers) {
                 Some(Read::Answer(answer)) => return Ok(answer),
                 Some(Read::ShowAll) => self.tty.write(&self.shown.all).await?,
                 None => {}
@@ -164,7 +167,7 @@ struct Shown {
     /// Everything that the words leave out.
     all: String,
     is_cut: bool,
-    offers_always: bool,
+    answers: Vec<OfferedAnswer>,
 }
 
 impl Shown {
@@ -173,18 +176,26 @@ impl Shown {
         let cut = cut(&drawn);
         let is_cut = cut.is_some();
         let body = boxed(cut.as_deref().unwrap_or(&drawn));
-        let words = format!("\n{}{body}", head(question, kept_in));
-        Shown { words, all: boxed(&drawn), is_cut, offers_always: question.always.is_some() }
+        let answers = question.answers();
+        let meanings: String = answers.iter().map(meaning).collect();
+        let words = format!("\n{}{body}{meanings}", head(question, kept_in));
+        Shown { words, all: boxed(&drawn), is_cut, answers }
     }
 
     fn prompt(&self, waiting: usize) -> String {
         let waits = if waiting > 0 { format!("({waiting} more waiting) ") } else { String::new() };
-        let always = if self.offers_always { "[a]lways, " } else { "" };
-        let view = if self.is_cut { "[v]iew all, " } else { "" };
-        format!(
-            "{waits}Allow it? [y]es once, [s] for this session, {always}{view}[n]o, or `n` and a reason: "
-        )
+        let mut keys: Vec<String> =
+            self.answers.iter().map(|offered| format!("[{}]", offered.answer.key())).collect();
+        if self.is_cut {
+            keys.push("[v]iew all".to_owned());
+        }
+        format!("{waits}Allow it? {}, or `n` and a reason: ", keys.join(" "))
     }
+}
+
+/// A line with a key and what it means.
+fn meaning(offered: &OfferedAnswer) -> String {
+    format!("  [{}] {}\n", offered.answer.key(), offered.meaning)
 }
 
 /// Who wants to do what, and why that is asked. All of it may come from a model or a file: nothing in it may move the cursor
@@ -194,8 +205,12 @@ pub(crate) fn head(question: &Question<'_>, kept_in: Option<&str>) -> String {
     let mut lines =
         vec![format!("{}: {}", exact_line(tool.to_owned()), exact_line(question.description.to_owned()))];
     let mut say = |name: &str, words: String| lines.push(format!("  {name:<8}{}", exact_line(words)));
-    say("does", effects.to_string());
+    let wants = if question.stage == QuestionStage::BeforeCall { "does" } else { "more" };
+    say(wants, effects.to_string());
     say("why", decision.reason());
+    if let Execution::Unsandboxed(Some(rule)) = question.execution {
+        say("where", format!("outside the sandbox, by {rule}"));
+    }
     if let Some((rule, origin)) = decision.trace.rule() {
         let layer = decision.trace.layer().map_or_else(String::new, |layer| format!(", layer {layer}"));
         let reason = decision.trace.rule_reason().map_or_else(String::new, |reason| format!(": {reason}"));
@@ -249,27 +264,37 @@ enum Read {
 }
 
 /// Only a clear word is an answer. The end of all lines is that nobody is there.
-fn read(line: Option<&str>, offers_always: bool) -> Option<Read> {
+fn read(line: Option<&str>, offered: &[OfferedAnswer]) -> Option<Read> {
     let Some(line) = line else { return Some(Read::Answer(Answer::NobodyThere)) };
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let reason = Some(rest.trim()).filter(|reason| !reason.is_empty()).map(str::to_owned);
-    match (word.to_ascii_lowercase().as_str(), reason) {
-        ("y" | "yes", None) => Some(Read::Answer(Answer::Once)),
-        ("s" | "session", None) => Some(Read::Answer(Answer::Session)),
-        ("a" | "always", None) if offers_always => Some(Read::Answer(Answer::Always)),
-        ("n" | "no", reason) => Some(Read::Answer(Answer::No(reason))),
-        ("v" | "view", None) => Some(Read::ShowAll),
-        _ => None,
-    }
+    let answer = match (word.to_ascii_lowercase().as_str(), reason) {
+        ("v" | "view", None) => return Some(Read::ShowAll),
+        ("y" | "yes", None) => Answer::Once,
+        ("s" | "session", None) => Answer::Session,
+        ("a" | "always", None) => Answer::Always,
+        ("u" | "unsandboxed", None) => Answer::Unsandboxed,
+        ("n" | "no", reason) => Answer::No(reason),
+        _ => return None,
+    };
+    let is_offered = |kind: AnswerKind| offered.iter().any(|offered| offered.answer == kind);
+    answer.kind().is_some_and(is_offered).then_some(Read::Answer(answer))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ALL: [AnswerKind; 5] =
+        [AnswerKind::Once, AnswerKind::Session, AnswerKind::Always, AnswerKind::Unsandboxed, AnswerKind::No];
+
+    fn offering(kinds: &[AnswerKind]) -> Vec<OfferedAnswer> {
+        kinds.iter().map(|answer| OfferedAnswer { answer: *answer, meaning: "x".to_owned() }).collect()
+    }
+
     #[track_caller]
     fn check(line: &str, expected: Option<Answer>) {
-        assert_eq!(read(Some(line), true), expected.map(Read::Answer), "{line}");
+        assert_eq!(read(Some(line), &offering(&ALL)), expected.map(Read::Answer), "{line}");
     }
 
     #[test]
@@ -278,6 +303,8 @@ mod tests {
         check("Yes", Some(Answer::Once));
         check("s", Some(Answer::Session));
         check("always", Some(Answer::Always));
+        check("u", Some(Answer::Unsandboxed));
+        check("u please", None);
         check("n", Some(Answer::No(None)));
         check("n use the copy in tests/", Some(Answer::No(Some("use the copy in tests/".to_owned()))));
         check("", None);
@@ -288,8 +315,12 @@ mod tests {
 
     #[test]
     fn what_is_not_offered_is_no_answer() {
-        assert_eq!(read(Some("a"), false), None);
-        assert_eq!(read(None, true), Some(Read::Answer(Answer::NobodyThere)));
+        let few = offering(&[AnswerKind::Unsandboxed, AnswerKind::No]);
+        for line in ["a", "always", "y", "s"] {
+            assert_eq!(read(Some(line), &few), None, "{line}");
+        }
+        assert_eq!(read(Some("u"), &offering(&[AnswerKind::Once, AnswerKind::No])), None);
+        assert_eq!(read(None, &few), Some(Read::Answer(Answer::NobodyThere)));
     }
 
     #[test]

@@ -170,6 +170,10 @@ impl Teller {
                 let view = drawn.map_or_else(|| tool.clone(), |drawn| draw::view(&drawn.view));
                 plain(format!("{call}  {view}: {effects}; {}", decision.reason()))
             }),
+            Event::PermissionRequested { call, description, warrant, .. } => self.talk.detail(|| {
+                let answer = if warrant.is_some() { "permitted" } else { "refused" };
+                plain(format!("{call}  {answer}: {description}"))
+            }),
             Event::HookSaid { said, .. } => hooks::tell(self.talk, said),
             Event::Progress { call, progress } => {
                 self.talk.detail(|| plain(format!("{call}  {}", progress.label)))

@@ -70,6 +70,15 @@ pub(crate) fn event(event: &Event) -> Value {
             "tool": tool,
             "decision": self::decision(decision),
         }),
+        Event::PermissionRequested { call, tool, description, effects, decision, warrant } => json!({
+            "type": "permission",
+            "call": call,
+            "tool": tool,
+            "description": description,
+            "effects": effects,
+            "decision": self::decision(decision),
+            "answer": warrant,
+        }),
         Event::HookSaid { call, said } => json!({ "type": "hook", "call": call, "said": said }),
         Event::Progress { call, progress } => {
             json!({ "type": "progress", "call": call, "progress": progress })

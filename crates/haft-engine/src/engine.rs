@@ -15,7 +15,7 @@ use haft_redact::Redactor;
 use haft_tool::{IntoTool, SharedTool};
 
 use crate::{
-    policy::{Asker, Classifier, Nobody, RuleKeeper, Rules},
+    policy::{Asker, Classifier, Nobody, RuleKeeper, Rules, Written},
     pool::{
         DuplicateTool, Entry, Loading, Pins, PoolBuilder, Source, StaticSource, Thresholds, ToolsetError,
         Toolsets,
@@ -95,6 +95,11 @@ pub struct Sandbox {
     pub deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub hosts: Vec<String>,
+    /// Rules for commands that run outside of the sandbox. They allow nothing: asking is as without them. Only the user's own
+    /// settings should say this.
+    pub unsandboxed: Vec<Written>,
+    /// Whether no call leaves the sandbox, whatever a person or a rule says.
+    pub forbid_unsandboxed: bool,
 }
 
 impl Default for Sandbox {
@@ -108,6 +113,8 @@ impl Default for Sandbox {
             write: Vec::new(),
             deny_read: Vec::new(),
             hosts: Vec::new(),
+            unsandboxed: Vec::new(),
+            forbid_unsandboxed: false,
         }
     }
 }

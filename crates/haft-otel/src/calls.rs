@@ -308,6 +308,10 @@ impl TurnObserver for TurnSpans {
                 }
             }),
             Event::Refused { call, decision, .. } => self.with(call, |open| self.decided(open, decision)),
+            Event::PermissionRequested { call, warrant, .. } => self.with(call, |open| {
+                let answer = warrant.map_or_else(|| "no".to_owned(), |warrant| words::word(&warrant));
+                open.span.add_event(words::PERMISSION, vec![KeyValue::new(words::ANSWER, answer)]);
+            }),
             Event::HookSaid { call, said } => self.with(call, |open| {
                 let name = KeyValue::new(words::HOOK_NAME, words::name(&said.by));
                 let at = KeyValue::new(words::HOOK_AT, words::name(&said.at));

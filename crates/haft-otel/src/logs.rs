@@ -62,6 +62,10 @@ impl TurnObserver for TurnLog {
                 let by = by.map(|by| words::word(&by));
                 info!(target: "haft::call", session, call = id(call), tool, by, rule, "refused");
             }
+            Event::PermissionRequested { call, tool, warrant, .. } => {
+                let answer = warrant.map(|warrant| words::word(&warrant));
+                info!(target: "haft::call", session, call = id(call), tool, answer, "permission requested");
+            }
             Event::HookSaid { call, said } => {
                 debug!(target: "haft::call", session, call = id(call), hook = words::name(&said.by), at = said.at, "hook");
             }

@@ -316,6 +316,7 @@ fn approval(word: Word<'_>) -> Option<Value> {
         Word::Yes(Warrant::Once) => by("person", "once"),
         Word::Yes(Warrant::Session) => by("person", "session"),
         Word::Yes(Warrant::Always) => by("person", "always"),
+        Word::Yes(Warrant::Unsandboxed) => by("person", "once, outside the sandbox"),
         Word::Yes(Warrant::Granted) => by("person", "session, before"),
         Word::Yes(Warrant::Hook) => by("hook", "yes"),
         Word::Yes(Warrant::Classifier) => by("classifier", "yes"),
@@ -375,8 +376,21 @@ fn entry(noted: Noted<'_>) -> Entry {
         Note::Delegated { parent, call, agent } => {
             (EventKind::DELEGATED, json!({ "parent": parent, "call": call, "agent": agent }))
         }
+        Note::Permission { description, effects, decision, word } => {
+            let trace = serde_json::to_value(&decision.trace).unwrap_or_default();
+            let answer = approval(word);
+            let effects = serde_json::to_value(effects).unwrap_or_default();
+            let body = json!({
+                "description": line(description),
+                "effects": effects,
+                "decision": trace,
+                "answer": answer,
+            });
+            (EventKind::PERMISSION, body)
+        }
         Note::Shortened(cut) => (EventKind::SPILL, spill(cut)),
         Note::Recalled => (EventKind::RECALLED, Value::Null),
+        Note::Unsandboxed(why) => (EventKind::UNSANDBOXED, json!({ "why": why })),
         Note::Unrecorded(why) => (EventKind::UNRECORDED, json!({ "why": why })),
     };
     Entry::Event(EventRow { session, key: noted.call.cloned(), turn, at, kind, body })

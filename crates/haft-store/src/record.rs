@@ -214,6 +214,10 @@ impl EventKind {
     pub const SPILL: EventKind = EventKind::of("spill");
     /// Somebody was asked.
     pub const APPROVAL: EventKind = EventKind::of("approval");
+    /// A running call asked for more than it declared.
+    pub const PERMISSION: EventKind = EventKind::of("permission");
+    /// Its processes ran outside of the sandbox.
+    pub const UNSANDBOXED: EventKind = EventKind::of("unsandboxed");
     /// A hook spoke.
     pub const HOOK: EventKind = EventKind::of("hook");
     /// It was answered from the book.

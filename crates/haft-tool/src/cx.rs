@@ -110,8 +110,19 @@ pub struct PermissionRequest {
     pub description: String,
     /// What the question shows: a diff, the command.
     pub preview: Option<View>,
-    /// Whether the processes of the call are to run outside of the sandbox.
+    /// Whether the processes of the call failed in the sandbox and would run again, from their beginning. That is always put to
+    /// the person, who may also answer "once, outside the sandbox" where the settings permit it. Effects that are
+    /// [none](Effects::none) say that nothing less would help.
     pub unsandboxed: bool,
+}
+
+/// What a [`PermissionRequest`] was answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// The requested effects, in the sandbox of the call. The next [`Cx::grant`] has them.
+    Requested,
+    /// Processes of this call outside of the sandbox. The next [`Cx::grant`] is not confined.
+    Unsandboxed,
 }
 
 /// What stands behind a [`Cx`]. Implemented by the engine, and by [`NoHost`] for tests of a tool alone.
@@ -137,8 +148,10 @@ pub trait Host: Send + Sync {
         &'a self,
         _call: &'a CallId,
         _request: PermissionRequest,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(async { Err(Fault::denied(Refusal::Person, "this call cannot ask for more permissions")) })
+    ) -> BoxFuture<'a, Result<Permission, Fault>> {
+        Box::pin(async {
+            Err(Fault::denied(Refusal::NobodyThere, "this call cannot ask for more permissions"))
+        })
     }
     /// Whether a rule allows this very host, written out. Nobody's rules allow nothing.
     fn names_host(&self, _host: &str) -> bool {
@@ -249,11 +262,12 @@ impl Cx {
         self.blocking(move || host.grant()).await
     }
 
-    /// Asks for more than the call declared, in the middle of the call: the rules decide, then the person.
+    /// Asks for more than the call declared, in the middle of the call: the rules decide, then the person. The time limit of
+    /// the call does not run meanwhile. Nothing waits for other calls that touch the same.
     ///
     /// # Errors
     /// A rule, the mode or the person says no, or this session is non-interactive. Nothing of the request may happen then.
-    pub async fn request_permission(&self, request: PermissionRequest) -> Result<(), Fault> {
+    pub async fn request_permission(&self, request: PermissionRequest) -> Result<Permission, Fault> {
         self.host.request_permission(&self.call, request).await
     }
 

@@ -477,6 +477,11 @@ impl Effects {
         &self.counts_as
     }
 
+    /// Whether nothing at all is declared.
+    pub fn is_none(&self) -> bool {
+        *self == Effects::default()
+    }
+
     /// Whether more may happen than is declared.
     pub fn is_unknown(&self) -> bool {
         self.unknown

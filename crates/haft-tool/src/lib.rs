@@ -62,7 +62,8 @@ pub use address::{address_of, host_in_one_form, is_local_name, is_public};
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{
-    CallId, Caller, Cx, Host, Keeper, Kept, NoHost, PermissionRequest, Progress, SessionFacts, SessionId,
+    CallId, Caller, Cx, Host, Keeper, Kept, NoHost, Permission, PermissionRequest, Progress, SessionFacts,
+    SessionId,
 };
 pub use effects::{
     Access, Below, Certainty, Class, CommandEffect, Effects, HostEffect, Located, MACHINE, Mention,

@@ -26,6 +26,7 @@ pub struct Spec {
     idempotent: bool,
     needs_person: bool,
     works_by_calls: bool,
+    starts_processes: bool,
     claims: Option<Arc<Value>>,
 }
 
@@ -49,6 +50,7 @@ impl Spec {
             idempotent: false,
             needs_person: false,
             works_by_calls: false,
+            starts_processes: false,
             claims: None,
         }
     }
@@ -165,6 +167,12 @@ impl Spec {
         self.works_by_calls = true;
         self
     }
+
+    /// Says that a call starts processes by its [`Grant`](crate::Grant): a person may let one call leave the sandbox.
+    pub const fn processes(mut self) -> Spec {
+        self.starts_processes = true;
+        self
+    }
 }
 
 /// What the stages read.
@@ -249,6 +257,11 @@ impl Spec {
     /// What a stranger says of it besides.
     pub fn claims(&self) -> Option<&Value> {
         self.claims.as_deref()
+    }
+
+    /// Whether a call starts processes by its grant.
+    pub const fn starts_processes(&self) -> bool {
+        self.starts_processes
     }
 
     /// Whether a call works by calls of its own.

@@ -61,7 +61,7 @@ pub(crate) struct Monitor {
 impl Tool for Monitor {
     type Input = MonitorInput;
     const SPEC: Spec =
-        Spec::new("Monitor").toolset("shell").aliases(&["monitor", "watch_command"]).search_hint(
+        Spec::new("Monitor").toolset("shell").processes().aliases(&["monitor", "watch_command"]).search_hint(
             "watch a command in the background and be told of lines logs events errors as they come",
         );
 

@@ -79,7 +79,7 @@ impl Asker for Desk {
             agent: sub_agent(&question),
             head: ask::head(&question, self.kept_in.as_deref()),
             preview: preview(&question),
-            choice: Choice::Permission { always: question.always.is_some() },
+            choice: Choice::Permission(question.answers()),
             reply,
         }));
         Box::pin(async move {

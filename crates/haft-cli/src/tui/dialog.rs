@@ -4,9 +4,9 @@
 //! however long its writer thinks about the next word, and what is pasted never answers anything.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use haft_engine::policy::{self, Answer, Choosing, Chosen, Given};
+use haft_engine::policy::{self, Answer, AnswerKind, Choosing, Chosen, Given, OfferedAnswer};
 use haft_tool::{CallId, View};
-use ratatui::text::Span;
+use ratatui::{style::Style, text::Span};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
@@ -57,10 +57,10 @@ pub(super) struct SubAgent {
 }
 
 /// What can be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Once, for the session, perhaps always, or no.
-    Permission { always: bool },
+    /// These answers, each with its meaning.
+    Permission(Vec<OfferedAnswer>),
     /// Yes or no.
     YesOrNo,
 }
@@ -131,6 +131,15 @@ pub(super) enum Pressed {
     Answered,
 }
 
+impl Choice {
+    fn offers(&self, answer: AnswerKind) -> bool {
+        match self {
+            Choice::Permission(offered) => offered.iter().any(|offered| offered.answer == answer),
+            Choice::YesOrNo => matches!(answer, AnswerKind::Once | AnswerKind::No),
+        }
+    }
+}
+
 impl Asked {
     /// Says for which piece of work it is asked, and asks in the name of the call that gave that away.
     pub(super) fn is_for(&mut self, call: Option<CallId>, work: &str) {
@@ -193,10 +202,10 @@ impl Dialog {
     /// Esc goes back a step, and is a no where nothing runs that it could stop.
     pub(super) fn escape(&mut self) -> Pressed {
         let Dialog::Question(question) = self else { return Pressed::Ignored };
-        match (question.reason.take(), question.asked.choice) {
+        match (question.reason.take(), &question.asked.choice) {
             (Some(_), _) => Pressed::Taken,
             (None, Choice::YesOrNo) => question.answer(Answer::No(None)),
-            (None, Choice::Permission { .. }) => Pressed::Ignored,
+            (None, Choice::Permission(_)) => Pressed::Ignored,
         }
     }
 
@@ -271,20 +280,24 @@ impl Question {
             return Pressed::Ignored;
         }
         let KeyCode::Char(letter) = key.code else { return Pressed::Ignored };
-        match (letter.to_ascii_lowercase(), self.asked.choice) {
-            ('y', _) => self.answer(Answer::Once),
-            ('n', _) => self.answer(Answer::No(None)),
-            ('s', Choice::Permission { .. }) => self.answer(Answer::Session),
-            ('a', Choice::Permission { always: true }) => self.answer(Answer::Always),
-            ('r', Choice::Permission { .. }) => {
+        let choice = &self.asked.choice;
+        let offered = |kind: AnswerKind, answer: Answer| choice.offers(kind).then_some(answer);
+        let answer = match letter.to_ascii_lowercase() {
+            'y' => offered(AnswerKind::Once, Answer::Once),
+            'n' => Some(Answer::No(None)),
+            's' => offered(AnswerKind::Session, Answer::Session),
+            'a' => offered(AnswerKind::Always, Answer::Always),
+            'u' => offered(AnswerKind::Unsandboxed, Answer::Unsandboxed),
+            'r' if *choice != Choice::YesOrNo => {
                 self.reason = Some(Editor::default());
-                Pressed::Taken
+                return Pressed::Taken;
             }
-            ('v', _) => Pressed::ShowAll(self.whole()),
+            'v' => return Pressed::ShowAll(self.whole()),
             // An answer elsewhere, which nobody means as the beginning of a message.
-            ('a' | 's' | 'r', _) => Pressed::Taken,
-            _ => Pressed::Ignored,
-        }
+            'r' => None,
+            _ => return Pressed::Ignored,
+        };
+        answer.map_or(Pressed::Taken, |answer| self.answer(answer))
     }
 
     fn answer(&mut self, answer: Answer) -> Pressed {
@@ -305,9 +318,12 @@ impl Question {
     fn rows(&self, columns: usize, height: usize, listens: bool) -> Vec<Row> {
         let (first, reasons) = self.head_rows(columns);
         let body = view::rows(&self.asked.preview, columns.saturating_sub(4));
-        let keys = self.keys(columns, listens, Keys::Full { view: false });
-        let all = first.len() + reasons.iter().map(Vec::len).sum::<usize>() + body.len() + keys.len();
-        if all <= height && first.len() <= MOST_FIRST {
+        let all = first.len() + reasons.iter().map(Vec::len).sum::<usize>() + body.len();
+        let with_meanings = self.keys(columns, listens, Keys::Meanings);
+        let without = self.keys(columns, listens, Keys::Full { view: false });
+        let mut keys = [with_meanings, without].into_iter();
+        if let Some(keys) = keys.find(|keys| all + keys.len() <= height).filter(|_| first.len() <= MOST_FIRST)
+        {
             return [first, reasons.concat(), barred(body), keys].concat();
         }
         let keys = self.few_keys(columns, height, listens);
@@ -337,33 +353,34 @@ impl Question {
 
     fn keys(&self, columns: usize, listens: bool, form: Keys) -> Vec<Row> {
         if let Some(reason) = &self.reason {
-            let most = if form == (Keys::Full { view: false }) { MOST_WRITTEN } else { 2 };
+            let is_roomy = matches!(form, Keys::Meanings | Keys::Full { view: false });
+            let most = if is_roomy { MOST_WRITTEN } else { 2 };
             let label =
                 Row::from(vec![span("No, because", BAD), span(" (Enter sends it, Esc goes back): ", QUIET)]);
             return writing(label, reason, columns, most);
         }
-        let is_offered = |letter: &str| match (letter, self.asked.choice) {
-            ("s" | "r", Choice::YesOrNo) => false,
-            ("a", choice) => choice == Choice::Permission { always: true },
-            ("v", _) => form != (Keys::Full { view: false }),
-            _ => true,
-        };
         let style = if listens { NOTE } else { QUIET };
+        if let (Keys::Meanings, Choice::Permission(offered)) = (form, &self.asked.choice) {
+            return meanings(offered, columns, style);
+        }
+        let choice = &self.asked.choice;
         let key = |(letter, short, long): &(&str, &str, &str)| match form {
-            Keys::Full { .. } => [format!("[{letter}] "), format!("{long}   ")],
+            Keys::Full { .. } | Keys::Meanings => [format!("[{letter}] "), format!("{long}   ")],
             Keys::Words => [format!("[{letter}]"), format!("{short} ")],
             Keys::Letters => [format!("[{letter}]"), " ".to_owned()],
         };
-        let yes = if self.asked.choice == Choice::YesOrNo { "yes" } else { "yes, once" };
+        let yes = if *choice == Choice::YesOrNo { "yes" } else { "yes, once" };
         let keys = [
-            ("y", "es", yes),
-            ("s", "ession", "for this session"),
-            ("a", "lways", "always"),
-            ("n", "o", "no"),
-            ("r", "eason", "no, because …"),
-            ("v", "iew", "view all"),
+            (choice.offers(AnswerKind::Once), ("y", "es", yes)),
+            (choice.offers(AnswerKind::Session), ("s", "ession", "for this session")),
+            (choice.offers(AnswerKind::Always), ("a", "lways", "always")),
+            (choice.offers(AnswerKind::Unsandboxed), ("u", "nsandboxed", "once, outside the sandbox")),
+            (true, ("n", "o", "no")),
+            (*choice != Choice::YesOrNo, ("r", "eason", "no, because …")),
+            (!matches!(form, Keys::Meanings | Keys::Full { view: false }), ("v", "iew", "view all")),
         ];
-        let spans = keys.iter().filter(|(letter, ..)| is_offered(letter)).flat_map(|named| {
+        let offered = keys.iter().filter(|(is_offered, _)| *is_offered);
+        let spans = offered.flat_map(|(_, named)| {
             let [letter, word] = key(named);
             [Span::styled(letter, style.patch(STRONG)), Span::styled(word, style)]
         });
@@ -371,9 +388,23 @@ impl Question {
     }
 }
 
+/// Each answer on a row of its own, with what it means.
+fn meanings(offered: &[OfferedAnswer], columns: usize, style: Style) -> Vec<Row> {
+    let line = |letter: char, meaning: &str| {
+        let key = Span::styled(format!("[{letter}] "), style.patch(STRONG));
+        wrap(&Row::from(vec![key, Span::styled(meaning.to_owned(), style)]), columns, 4, Break::Words)
+    };
+    let mut rows: Vec<Row> =
+        offered.iter().flat_map(|offered| line(offered.answer.key(), &offered.meaning)).collect();
+    rows.extend(line('r', "no, because …"));
+    rows
+}
+
 /// How the keys are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
+    /// Each on a row of its own, with what it means.
+    Meanings,
     /// With what they mean; perhaps with that which shows all.
     Full {
         view: bool,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use haft_engine::{
-    policy::Answer,
+    policy::{Answer, AnswerKind, OfferedAnswer},
     turn::{Drawn, Stage},
 };
 use haft_tool::View;
@@ -22,6 +22,17 @@ use super::{
     text::Row,
     transcript::{Happened, Tone},
 };
+
+/// The answers to a question about a call that starts no process.
+pub(super) fn offering(always: bool) -> Choice {
+    let once = OfferedAnswer { answer: AnswerKind::Once, meaning: "this call".to_owned() };
+    let session = "this and the same calls in this session".to_owned();
+    let session = OfferedAnswer { answer: AnswerKind::Session, meaning: session };
+    let meaning = "always: a rule is written to your settings".to_owned();
+    let always = always.then_some(OfferedAnswer { answer: AnswerKind::Always, meaning });
+    let no = OfferedAnswer { answer: AnswerKind::No, meaning: "refuse this call".to_owned() };
+    Choice::Permission([Some(once), Some(session), always, Some(no)].into_iter().flatten().collect())
+}
 
 /// A screen of its own, for so many columns.
 pub(super) struct Desk {
@@ -71,7 +82,7 @@ impl Desk {
             agent: None,
             head: head.to_owned(),
             preview: View::Diff { path: "src/main.rs".into(), unified: unified.into() },
-            choice: Choice::Permission { always },
+            choice: offering(always),
             reply,
         };
         self.screen.ask(Dialog::question(asked), self.now);

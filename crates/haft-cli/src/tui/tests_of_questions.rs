@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use haft_engine::{
-    policy::{self, Answer, ChoiceOption, Choosing, Chosen, Given, Inquiry},
+    policy::{self, Answer, AnswerKind, ChoiceOption, Choosing, Chosen, Given, Inquiry, OfferedAnswer},
     turn::Stage,
 };
 use haft_tool::View;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::{
     dialog::{Asked, Choice, Dialog, Inquired, SubAgent, Undecided},
     screen::{Running, Todo, TodoState},
-    tests::Desk,
+    tests::{Desk, offering},
     text::text_of,
     transcript::Happened,
 };
@@ -27,6 +27,41 @@ fn a_question_shows_the_change_and_the_keys() {
     let _answer = desk.ask(true);
     desk.now = 1_000;
     assert_snapshot!(desk.seen(20));
+}
+
+#[test]
+fn a_command_shows_that_it_could_run_outside_the_sandbox() {
+    for height in [24, 12] {
+        let mut desk = Desk::new(76);
+        let (reply, mut answer) = oneshot::channel();
+        let offer = |answer, meaning: &str| OfferedAnswer { answer, meaning: meaning.to_owned() };
+        let asked = Asked {
+            id: 1,
+            call: Some("c".into()),
+            agent: None,
+            head:
+                "Bash: Run docker compose up\n  does    runs docker compose up\n  why     no rule allows it\n"
+                    .to_owned(),
+            preview: View::text("docker compose up"),
+            choice: Choice::Permission(vec![
+                offer(AnswerKind::Once, "this call, in the sandbox"),
+                offer(AnswerKind::Session, "this and the same calls in this session, in the sandbox"),
+                offer(AnswerKind::Unsandboxed, &format!("this call, {}", policy::OUTSIDE_MEANING)),
+                offer(AnswerKind::No, "refuse this call"),
+            ]),
+            reply,
+        };
+        desk.screen.ask(Dialog::question(asked), desk.now);
+        desk.now = 1_000;
+        assert_snapshot!(
+            format!("a_command_shows_the_way_out_of_the_sandbox_in_{height}_rows"),
+            desk.seen(height)
+        );
+        desk.types("a");
+        assert!(answer.try_recv().is_err(), "what is not offered answers nothing");
+        desk.types("u");
+        assert_eq!(answer.try_recv(), Ok(Answer::Unsandboxed));
+    }
 }
 
 #[test]
@@ -79,7 +114,7 @@ fn ask_for(desk: &mut Desk, id: u64, session: &str) -> oneshot::Receiver<Answer>
         agent: Some(SubAgent { session: session.into(), kind: "general".into() }),
         head: "Bash: sub-agent general: Run make\n  does    unknown\n".into(),
         preview: View::text("make"),
-        choice: Choice::Permission { always: false },
+        choice: offering(false),
         reply,
     };
     desk.screen.ask_about(asked, desk.now);
@@ -147,7 +182,7 @@ fn ask_about(desk: &mut Desk, command: &str, head: &str) -> oneshot::Receiver<An
         agent: None,
         head: head.to_owned(),
         preview: View::Code { language: "bash".into(), text: command.to_owned() },
-        choice: Choice::Permission { always: true },
+        choice: offering(true),
         reply,
     };
     desk.screen.ask(Dialog::question(asked), desk.now);
@@ -261,7 +296,7 @@ fn all_of_a_long_change_can_be_seen_before_the_answer() {
         agent: None,
         head: "Write: Write a.txt\n".to_owned(),
         preview: View::Diff { path: "a.txt".into(), unified: format!("@@ -0,0 +1,60 @@\n{lines}") },
-        choice: Choice::Permission { always: false },
+        choice: offering(false),
         reply,
     };
     desk.screen.ask(Dialog::question(asked), 0);

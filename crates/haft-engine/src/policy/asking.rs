@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    answers::{AnswerKind, Execution, QuestionStage},
     choosing::{self, Choices, Choosing},
     classifier::{Classifier, Judgement, Matter, Record, consult, may_judge},
     decide::{Decision, Request, Verdict},
@@ -24,7 +25,8 @@ use super::{
 /// What a person is asked.
 ///
 /// As JSON it has `session`, `workspace` and `caller` (whose question it is), `call`, `tool`, `mode`, `description`, `effects`, `input`, `preview`, `reason`, `trace` (with the
-/// rule and the layer that led to asking), and `always`: the rules that this answer would write, or null if it is not offered.
+/// rule and the layer that led to asking), `always`: the rules that this answer would write, or null if it is not offered, `stage`
+/// (`before_call`, `during_call` or `rerun`) and `answers`: those that are offered, each with its `answer` and `meaning`.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The call, what it is going to do, and why it is asked.
@@ -35,19 +37,24 @@ pub struct Question<'a> {
     pub preview: Option<&'a View>,
     /// The rules that [`Answer::Always`] would write. `None`: there are no narrow ones, or nobody to keep them.
     pub always: Option<&'a [String]>,
+    /// The point of the call at which it is asked.
+    pub stage: QuestionStage,
+    /// Where the processes of the call run.
+    pub execution: Execution<'a>,
 }
 
 impl<'a> Question<'a> {
     /// A question without a preview, to which [`ask`] adds what is known only then.
     pub fn new(call: CallFacts<'a>, description: &'a str) -> Question<'a> {
-        Question { call, description, preview: None, always: None }
+        let (stage, execution) = (QuestionStage::default(), Execution::default());
+        Question { call, description, preview: None, always: None, stage, execution }
     }
 }
 
 impl Serialize for Question<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let CallFacts { session, mode, call, tool, input, effects, decision, aliases: _ } = self.call;
-        let mut fields = serializer.serialize_struct("Question", 13)?;
+        let mut fields = serializer.serialize_struct("Question", 15)?;
         fields.serialize_field("session", &session.id)?;
         fields.serialize_field("workspace", &shown(&session.workspace).to_string())?;
         fields.serialize_field("caller", &session.caller)?;
@@ -61,6 +68,8 @@ impl Serialize for Question<'_> {
         fields.serialize_field("reason", &decision.reason())?;
         fields.serialize_field("trace", &decision.trace)?;
         fields.serialize_field("always", &self.always)?;
+        fields.serialize_field("stage", &self.stage)?;
+        fields.serialize_field("answers", &self.answers())?;
         fields.end()
     }
 }
@@ -74,6 +83,8 @@ pub enum Answer {
     Session,
     /// Yes, and the same again in all sessions to come: the rules that the question named are written down.
     Always,
+    /// Yes, this time, and the processes of the call run outside of the sandbox. Only a person says so.
+    Unsandboxed,
     /// No, perhaps with a word for the model.
     No(Option<String>),
     /// There is nobody to say anything.
@@ -239,9 +250,10 @@ pub async fn ask(
         Some(Ok(Yes::Written(rules))) => Ok(Permit::always(decision.clone(), rules)),
         Some(Ok(Yes::Said(warrant))) => Ok(Permit::new(decision.clone(), warrant)),
         Some(Err(fault)) => refuse(decision, fault),
-        None => {
+        None if question.stage == QuestionStage::BeforeCall => {
             refuse(decision, Fault::cancelled("Cancelled while a person was asked; the call did not run."))
         }
+        None => refuse(decision, Fault::cancelled("Cancelled while a person was asked.")),
     }
 }
 
@@ -268,17 +280,26 @@ impl Asking<'_> {
             return Err(question.call.decision.fault(request));
         }
         let preview = (self.preview)().await;
-        let always = self.keeper.and_then(|_| self.policy.lasting_rules(request));
+        let lasts = question.stage != QuestionStage::Rerun;
+        let always = self.keeper.filter(|_| lasts).and_then(|_| self.policy.lasting_rules(request));
         let asked = Question { preview: preview.as_ref(), always: always.as_deref(), ..question };
         let answer = self.asker.ask(asked).await;
         if answer != Answer::NobodyThere {
             self.record.person_answered();
         }
+        // A front end may not know what was offered.
+        if let Some(kind @ (AnswerKind::Once | AnswerKind::Unsandboxed)) = answer.kind()
+            && !asked.offers(kind)
+        {
+            return Err(not_offered(kind));
+        }
         match answer {
+            Answer::Session if !asked.offers(AnswerKind::Session) => Ok(Yes::Said(Warrant::Once)),
             Answer::Once => Ok(Yes::Said(Warrant::Once)),
+            Answer::Unsandboxed => Ok(Yes::Said(Warrant::Unsandboxed)),
             Answer::Session => Ok(self.grant(question, request)),
             Answer::Always => Ok(self.keep(asked, request).await),
-            Answer::No(word) => Err(refused_by_person(word)),
+            Answer::No(word) => Err(refused_by_person(word, question)),
             Answer::NobodyThere => Err(question.call.decision.fault(request)),
         }
     }
@@ -321,13 +342,23 @@ impl Asking<'_> {
     }
 }
 
-fn refused_by_person(word: Option<String>) -> Fault {
+fn refused_by_person(word: Option<String>, question: Question<'_>) -> Fault {
     let word = word.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let refused = match question.stage {
+        QuestionStage::BeforeCall => "The user refused this call".to_owned(),
+        QuestionStage::DuringCall => format!("The user refused this: {}", question.description),
+        QuestionStage::Rerun => "The user does not want the command to run again".to_owned(),
+    };
     let first = match word.as_str() {
-        "" => "The user refused this call.".to_owned(),
-        word => format!("The user refused this call and said: {word}"),
+        "" => format!("{refused}."),
+        word => format!("{refused} and said: {word}"),
     };
     Fault::denied(Refusal::Person, first)
+}
+
+fn not_offered(kind: AnswerKind) -> Fault {
+    let message = format!("The answer `{}` was not offered for this call, so it is refused.", kind.name());
+    Fault::denied(Refusal::Person, message)
 }
 
 impl std::fmt::Debug for Asking<'_> {

@@ -125,6 +125,8 @@ pub(super) enum Cause {
     External,
     /// or what is not known.
     Unknown,
+    /// A command that failed in the sandbox would run again.
+    Rerun,
     /// A rule allows the tool, but what is not known may fall under this one.
     Doubt(RuleId),
     /// Everything below a path is touched, and this rule speaks against some of that.
@@ -167,6 +169,32 @@ impl Policy {
             || (decided.verdict == Verdict::Allow
                 && (survey.whole_tool().is_some() || survey.commands_approved));
         Decision { approved, ..Decision::new(self, request, decided, otherwise, survey.known()) }
+    }
+
+    /// The first rule of a policy that covers every command of a call, as allow rules cover it: wrappers, substitutions and
+    /// redirections included. Commands that start nothing and only pass on words (`cd`, `echo`) need no rule.
+    ///
+    /// For a policy that holds nothing but rules for one purpose. What its defaults let through counts for nothing.
+    pub(crate) fn covering_rule(&self, request: &Request<'_>) -> Option<String> {
+        let request = Request { mode: Mode::Default, read_only: false, ..*request };
+        if request.external || self.decide(&request).verdict != Verdict::Allow {
+            return None;
+        }
+        let mut wide = Hits::default();
+        request.names().for_each(|name| wide.merge(Some(self.names.find(name))));
+        if let Some(rule) = wide.allow {
+            return Some(self.table.listed(rule).to_string());
+        }
+        let commands = request.effects.commands().iter();
+        let mut first = None;
+        for command in commands.filter(|command| command.certainty != Certainty::Meaning) {
+            match self.find_command(command).allow {
+                Some(rule) => first = first.or(Some(rule)),
+                None if starts_nothing(command) => {}
+                None => return None,
+            }
+        }
+        first.map(|rule| self.table.listed(rule).to_string())
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.
@@ -359,6 +387,15 @@ impl Withheld<'_> {
 /// Toolsets some of whose calls change nothing outside the session. Which do, their effects tell: a command that is not
 /// understood to be read-only is refused in plan mode like any other change.
 const PLAN_TOOLSETS: [&str; 4] = ["readonly", "planning", "web", "shell"];
+
+/// Builtins of the shell that start no program.
+const BUILTINS_WITHOUT_PROGRAM: [&str; 8] = ["cd", "echo", "printf", "pwd", "true", "false", "test", "["];
+
+fn starts_nothing(command: &CommandEffect) -> bool {
+    let is_builtin =
+        command.argv.first().is_some_and(|name| BUILTINS_WITHOUT_PROGRAM.contains(&name.as_str()));
+    is_builtin && command.class == Class::ReadOnly && command.certainty == Certainty::Exact
+}
 
 fn role_gate(request: &Request<'_>) -> Option<Finding> {
     (!may_call(request.spec, request.caller)).then_some(Finding::deny(Cause::Role, Part::Whole))

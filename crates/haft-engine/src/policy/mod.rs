@@ -96,6 +96,7 @@ mod said; //       what hooks say
 mod permit; //     the proof
 mod facts; //      what others are told of a call
 mod asking; //     the person who is asked
+mod answers; //    the answers that a question offers
 pub mod choosing; // about something else than a call
 mod inviting; //   and to visit an address
 mod on_behalf; //   whose question it is
@@ -115,6 +116,7 @@ mod short; //      kept in quick maps
 #[cfg(test)]
 mod tests;
 
+pub use answers::{AnswerKind, Execution, OUTSIDE_MEANING, OfferedAnswer, QuestionStage};
 pub use asking::{Answer, Asker, Asking, Given, Inquiry, Nobody, Question, RuleKeeper, ask};
 pub use by_effects::ByEffects;
 pub use choosing::{Choice, ChoiceOption, Choices, Choosing, Chosen};

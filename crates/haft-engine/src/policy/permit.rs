@@ -4,6 +4,7 @@
 //! session's [`Grants`] are looked at; what is open then is for hooks, a classifier and a person to say.
 
 use haft_tool::{Fault, Refusal};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -26,7 +27,8 @@ pub struct Permit {
 }
 
 /// On whose word a call runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Warrant {
     /// The policy's.
     Policy,
@@ -36,6 +38,8 @@ pub enum Warrant {
     Session,
     /// A person's, for all calls that the rules cover which they had written.
     Always,
+    /// A person's, for this call, whose processes run outside of the sandbox.
+    Unsandboxed,
     /// A person's, given for the same call before.
     Granted,
     /// A hook's, where nothing but a rule for it was missing.
@@ -68,6 +72,11 @@ impl Permit {
     /// Whether a person or a rule allowed what the call runs. Otherwise it runs because it stays inside the workspace.
     pub fn is_approved(&self) -> bool {
         self.warrant != Warrant::Policy || self.decision.approved
+    }
+
+    /// Whether a person let the processes of this call leave the sandbox.
+    pub fn is_unsandboxed(&self) -> bool {
+        self.warrant == Warrant::Unsandboxed
     }
 
     /// The rules that were written down with the yes. Their texts may hold secrets.

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use super::{
     decide::{Cause, Decision, Finding, Part, Request, Verdict},
     mode::Mode,
+    permit::Refused,
     rules::{FIRM, Hits, Listed, Policy, Ranks, RuleId, Table, bit},
     said::Said,
     suggest,
@@ -106,6 +107,24 @@ impl Decision {
             (self.verdict, self.refusal, self.trace.verdict) = (verdict, refusal, verdict);
         }
         self
+    }
+
+    /// The same for a command that failed in the sandbox and would run again: whatever allows it, a person is asked.
+    ///
+    /// # Errors
+    /// The mode asks nobody.
+    pub(crate) fn for_rerun(mut self, request: &Request<'_>) -> Result<Decision, Box<Refused>> {
+        let is_refused = request.mode == Mode::DontAsk;
+        let verdict = if is_refused { Verdict::Deny } else { Verdict::Ask };
+        self.trace.decided =
+            Told { finding: Finding { verdict, cause: Cause::Rerun, part: Part::Whole }, part: None };
+        (self.verdict, self.trace.verdict, self.approved) = (verdict, verdict, false);
+        self.refusal = is_refused.then_some(Refusal::Mode);
+        if is_refused {
+            let fault = self.fault(request);
+            return Err(Box::new(Refused { decision: self, fault }));
+        }
+        Ok(self)
     }
 
     /// Whether a hook may answer the question with yes: nothing covers the call, and all of it is understood.
@@ -382,6 +401,7 @@ impl Trace {
             Cause::ReadOutside => format!("{part}, outside the workspace, and no rule allows it"),
             Cause::Write | Cause::Host | Cause::Command => format!("{part}, and no rule allows it"),
             Cause::Irreversible => "it cannot be taken back, and no rule speaks of that".to_owned(),
+            Cause::Rerun => "it failed in the sandbox, and only a person lets it run again".to_owned(),
             Cause::External => "it is a server's tool, and no rule allows it".to_owned(),
             Cause::Unknown => match &*self.doubts {
                 "" => "what it does is not known beforehand, and no rule allows the tool".to_owned(),

@@ -45,6 +45,8 @@ pub(super) struct Declared<'a> {
     pub(super) runs_alone: bool,
     /// Whether a person or a rule allowed what it runs.
     pub(super) approved: bool,
+    /// Whether its processes run outside of the sandbox.
+    pub(super) unsandboxed: bool,
 }
 
 impl Declared<'_> {
@@ -73,15 +75,16 @@ pub(super) fn grant(
         return Err(cannot_be_kept());
     }
     let mut hosts = sandbox.hosts.clone();
+    let confined = sandbox.enabled && !declared.unsandboxed;
     // A process asks for an address in whatever form; it is opened in one.
     hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
-    let keeps_them = sandbox.enabled || entry.tool().spec().membership() == "readonly";
+    let keeps_them = confined || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
     let permitted = declared.writes(boundary.as_deref());
     let (write, make) = writable(session, declared, boundary.as_deref());
     Ok(Grant {
-        confined: sandbox.enabled,
+        confined,
         required: sandbox.required || boundary.is_some(),
         write,
         make,
@@ -334,6 +337,7 @@ mod tests {
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
             approved: false,
+            unsandboxed: false,
         };
         let entry = pool.find("Bash").unwrap();
         let grant = grant(&session, entry, &declared, &CancellationToken::new());

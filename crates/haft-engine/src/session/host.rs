@@ -1,18 +1,23 @@
 //! What stands behind the narrow context of a running call.
 
+mod permission; // what it asks for while it runs
+mod watched; //    the places that its processes may write
+
 use std::{
     io,
     path::PathBuf,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use watched::WatchedPlaces;
+
 use haft_redact::{Found, Redactor};
 use haft_tool::{
-    Access, Block, BoxFuture, CallId, Fault, FaultKind, Files, Grant, Host, Keeper, Progress, SessionFacts,
-    Tasks,
+    Access, Block, BoxFuture, CallId, Effects, Fault, Files, Grant, Host, Keeper, Permission,
+    PermissionRequest, Progress, SessionFacts, Tasks,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +27,9 @@ use super::{
     files::{DeclaredFiles, Gate},
     grant::{Declared, grant},
     images::{Doer, Images, Watch},
+    journal::CallKey,
     tasks::CallTasks,
+    waiting::WaitingTime,
 };
 use crate::{
     policy::Permit,
@@ -31,6 +38,18 @@ use crate::{
     turn::{Events, Interrupt, Prepared},
 };
 
+/// What a call may do: what it declared, and what it was permitted in addition while it ran.
+#[derive(Clone, Default)]
+struct CallState {
+    /// The places that were judged. The door is made when somebody asks for it.
+    places: Vec<(PathBuf, Access)>,
+    hosts: Vec<String>,
+    /// What a person has refused it while it ran.
+    refused: Vec<Effects>,
+    /// Whether a person let its processes leave the sandbox.
+    unsandboxed: bool,
+}
+
 /// The host of one call.
 pub(crate) struct CallHost {
     session: Session,
@@ -38,10 +57,8 @@ pub(crate) struct CallHost {
     token: OnceLock<CancellationToken>,
     interrupt: Interrupt,
     events: Events,
-    /// What the call declared, at the places that were judged. The door is made when somebody asks for it.
-    places: Vec<(PathBuf, Access)>,
-    /// The hosts that it declared.
-    hosts: Vec<String>,
+    /// What it may do, which a permission adds to while it runs.
+    state: Mutex<CallState>,
     /// Whether it declared to change nothing.
     read_only: bool,
     /// Whether nothing may run beside it: it may change what others stand on.
@@ -52,8 +69,15 @@ pub(crate) struct CallHost {
     entry: Entry,
     /// Who changes what it changes, for those who keep it. Where there is no journal, nobody does.
     doer: Option<Doer>,
+    /// Which call and which turn, for the journal. Without a journal, no call has a key.
+    key: Option<CallKey>,
+    turn: u32,
+    /// The input, as it was judged.
+    input: Arc<Value>,
+    /// For how long it waits for a person.
+    waiting: Arc<WaitingTime>,
     /// The places that its processes may write to, from the moment on in which they may.
-    watch: Mutex<Option<Box<dyn Watch>>>,
+    watched: Arc<WatchedPlaces>,
     /// What it must not tell of the files that it looks at.
     secrets: Arc<FileSecrets>,
     /// Whether it left something that goes on.
@@ -69,8 +93,9 @@ impl CallHost {
         interrupt: Interrupt,
     ) -> CallHost {
         let effects = &prepared.effects;
-        let places =
-            effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access)).collect();
+        let places = effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access));
+        let hosts = effects.hosts().iter().map(|effect| effect.host.clone());
+        let state = CallState { places: places.collect(), hosts: hosts.collect(), ..CallState::default() };
         let recorded = prepared.ticket.as_ref().filter(|_| session.engine().journal().is_some());
         let doer = recorded.map(|ticket| Doer {
             key: ticket.key.clone(),
@@ -82,28 +107,41 @@ impl CallHost {
             token: OnceLock::new(),
             interrupt,
             events,
-            places,
-            hosts: effects.hosts().iter().map(|effect| effect.host.clone()).collect(),
+            state: Mutex::new(state),
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
             approved: AtomicBool::new(false),
             entry: prepared.entry.clone(),
             doer,
-            watch: Mutex::default(),
+            key: prepared.ticket.as_ref().map(|ticket| ticket.key.clone()),
+            turn,
+            input: prepared.input.clone(),
+            waiting: prepared.waiting.clone(),
+            watched: Arc::default(),
             secrets: prepared.secrets.clone(),
             left_task: Arc::default(),
         }
     }
 
     /// Notes on whose word it runs.
-    pub(crate) fn permitted(&self, permit: &Permit) {
+    pub(crate) fn permitted(&self, permit: &Permit, unsandboxed_by_rule: bool) {
         self.approved.store(permit.is_approved(), Ordering::Relaxed);
+        self.state().unsandboxed = unsandboxed_by_rule || permit.is_unsandboxed();
+    }
+
+    /// Whether its processes run outside of the sandbox.
+    pub(crate) fn is_unsandboxed(&self) -> bool {
+        self.state().unsandboxed
+    }
+
+    fn state(&self) -> MutexGuard<'_, CallState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The places that were watched for it, and whether something of it goes on there.
-    pub(crate) fn take_watch(&self) -> Option<(Box<dyn Watch>, bool)> {
-        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some((watch, self.left_task.load(Ordering::Relaxed)))
+    pub(crate) fn take_watches(&self) -> Option<(Vec<Box<dyn Watch>>, bool)> {
+        let watches = self.watched.take();
+        (!watches.is_empty()).then(|| (watches, self.left_task.load(Ordering::Relaxed)))
     }
 
     /// What the result must say of what cannot be taken back.
@@ -117,18 +155,11 @@ impl CallHost {
 
     /// From here on processes may write. A second attempt is watched with the first.
     fn watch(&self, roots: &[PathBuf]) -> Result<(), Fault> {
-        let Some((images, doer)) = self.images().filter(|_| !roots.is_empty()) else { return Ok(()) };
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        if watch.is_none() {
-            *watch = Some(images.watch(&doer, roots).map_err(unwatched)?);
+        match self.images() {
+            Some((images, doer)) => self.watched.begin(&*images, &doer, roots),
+            None => Ok(()),
         }
-        Ok(())
     }
-}
-
-fn unwatched(err: io::Error) -> Fault {
-    let message = format!("nothing was run: what it may change could not be kept for undo: {err}");
-    Fault::new(FaultKind::Unavailable, message).with_source(err)
 }
 
 impl CallHost {
@@ -158,7 +189,7 @@ impl Host for CallHost {
     }
     fn files(&self) -> Arc<dyn Files> {
         let door = DeclaredFiles::new(
-            self.places.clone(),
+            self.state().places.clone(),
             &self.session.workspace(),
             self.session.seen().clone(),
             self.session.engine().ledger().clone(),
@@ -192,16 +223,25 @@ impl Host for CallHost {
         self.session.state(key)
     }
     fn grant(&self) -> Result<Grant, Fault> {
+        let CallState { places, hosts, unsandboxed, .. } = self.state().clone();
         let declared = Declared {
-            places: &self.places,
-            hosts: &self.hosts,
+            places: &places,
+            hosts: &hosts,
             read_only: self.read_only,
             runs_alone: self.runs_alone,
             approved: self.approved.load(Ordering::Relaxed),
+            unsandboxed,
         };
         let grant = grant(&self.session, &self.entry, &declared, self.token())?;
         self.watch(&[&grant.write[..], &grant.make].concat())?;
         Ok(grant)
+    }
+    fn request_permission<'a>(
+        &'a self,
+        call: &'a CallId,
+        request: PermissionRequest,
+    ) -> BoxFuture<'a, Result<Permission, Fault>> {
+        Box::pin(self.add_permission(call, request))
     }
     fn names_host(&self, host: &str) -> bool {
         let names = self.entry.tool().spec().other_names().iter().copied();

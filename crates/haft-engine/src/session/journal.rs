@@ -9,13 +9,13 @@ use std::{
     time::Duration,
 };
 
-use haft_tool::{BoxFuture, CallId, Change, Refusal, SessionId};
+use haft_tool::{BoxFuture, CallId, Change, Effects, Refusal, SessionId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::deeds::Deed;
 use crate::{
-    policy::{CallFacts, Warrant},
+    policy::{CallFacts, Decision, Warrant},
     result::ToolResult,
     turn::{Arguments, Call},
 };
@@ -291,8 +291,21 @@ pub enum Note<'a> {
         /// What kind of agent it is.
         agent: &'a str,
     },
+    /// It asked for more than it declared while it ran.
+    Permission {
+        /// What it asked for, in one line.
+        description: &'a str,
+        /// What it would do in addition.
+        effects: &'a Effects,
+        /// What the rules say of that.
+        decision: &'a Decision,
+        /// On whose word it may, or may not.
+        word: Word<'a>,
+    },
     /// Its result was cut after it had been recorded, so that all of its turn fit.
     Shortened(&'a crate::result::Truncation),
+    /// Its processes ran outside of the sandbox; this is why.
+    Unsandboxed(&'a str),
     /// It was answered from the journal.
     Recalled,
     /// It could not be recorded when it happened; this is why.

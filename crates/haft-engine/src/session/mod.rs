@@ -18,6 +18,8 @@ mod walk; //      all that lies below a directory
 mod grant; //     what a call's processes may touch
 mod tasks; //     what goes on after its call
 mod host; //      what stands behind a running call
+mod waiting; //   the time for which it waits for a person
+mod unsandboxed; // whether it may leave the sandbox
 mod memory; //    what it knows from one turn to the next
 mod plan; //      what it has set out to do
 mod deeds; //     what it has done
@@ -47,5 +49,6 @@ pub use plan::{PLAN, Plan, Step, TODOS, Todo, TodoStatus};
 pub use restore::{Past, Restore, RestoreError, restore};
 pub use state::{ChildOptions, Explanation, Session, SessionError, SessionOptions};
 pub use tasks::{TaskFacts, TaskReport};
+pub(crate) use waiting::WaitingTime;
 pub use walk::survey;
 pub use worktree::{WORKTREE, Worktree};

@@ -25,6 +25,8 @@ pub(super) struct Basis {
     pub(super) home: Option<PathBuf>,
     /// Takes secrets out of what is told of a rule.
     pub(super) redactor: Option<Arc<Redactor>>,
+    /// By which commands run outside of the sandbox.
+    pub(super) unsandboxed: Vec<Written>,
 }
 
 /// The rules that these stand below, and for whom they hold here.
@@ -55,6 +57,8 @@ struct Compiled {
     /// Those of them that are not from above.
     own: Rules,
     policy: Arc<Policy>,
+    /// The rules by which commands run outside of the sandbox, and no others.
+    unsandboxed: Arc<Policy>,
     ground: Ground,
     /// What was above when this was compiled.
     of: Option<Arc<Policy>>,
@@ -89,6 +93,11 @@ impl SessionRules {
     pub(super) fn policy(&self) -> Arc<Policy> {
         self.renew();
         Arc::clone(&self.read().policy)
+    }
+
+    /// A policy of the rules by which commands run outside of the sandbox.
+    pub(super) fn unsandboxed(&self) -> Arc<Policy> {
+        Arc::clone(&self.read().unsandboxed)
     }
 
     pub(super) fn workspace(&self) -> Arc<Path> {
@@ -167,7 +176,9 @@ impl Compiled {
         let left = ground.left.as_deref();
         let holding = rules.clone().and(left.map(closed).unwrap_or_default());
         let policy = Arc::new(Policy::compile_away(holding, &bases, left, basis.redactor.clone())?);
-        Ok(Compiled { own: rules.clone(), rules, policy, ground, of: None })
+        let outside = Rules { allow: basis.unsandboxed.clone(), ..Rules::default() };
+        let unsandboxed = Arc::new(Policy::compile(outside, &bases)?);
+        Ok(Compiled { own: rules.clone(), rules, policy, unsandboxed, ground, of: None })
     }
 }
 

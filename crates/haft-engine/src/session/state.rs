@@ -336,6 +336,11 @@ impl Session {
         self.0.rules.policy()
     }
 
+    /// A policy of the rules by which commands run outside of the sandbox.
+    pub(super) fn unsandboxed_rules(&self) -> Arc<Policy> {
+        self.0.rules.unsandboxed()
+    }
+
     /// Adds rules for the calls to come. They hold in the layer that they name, whatever the circumstances.
     pub fn add_rules(&self, rules: Rules) -> Result<(), Vec<RuleError>> {
         self.0.rules.add(rules)

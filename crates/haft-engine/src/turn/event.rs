@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::TurnObserver;
 use crate::{
-    policy::{Decision, Said},
+    policy::{Decision, Said, Warrant},
     result::ToolResult,
     session::Session,
 };
@@ -56,6 +56,21 @@ pub enum Event {
         tool: String,
         /// Why it may not.
         decision: Arc<Decision>,
+    },
+    /// It asked, while it ran, for more than it declared, and this is the answer.
+    PermissionRequested {
+        /// Which call.
+        call: CallId,
+        /// The tool's name in the pool.
+        tool: String,
+        /// What it asked for, in one line.
+        description: String,
+        /// What it would do in addition.
+        effects: Arc<Effects>,
+        /// What the rules say of that.
+        decision: Arc<Decision>,
+        /// On whose word it may; `None`: it was refused.
+        warrant: Option<Warrant>,
     },
     /// A hook said something about it.
     HookSaid {

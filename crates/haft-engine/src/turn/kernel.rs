@@ -3,25 +3,21 @@
 //! ToolSearch looks into the pool, Batch makes calls, ExitPlanMode asks the person: such tools cannot be content with a
 //! narrow [`Cx`](haft_tool::Cx). They are looked up before every source, and walk through the same stages as all others.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, OnceLock};
 
 use haft_tool::{BoxFuture, Cx, Fault, Reply, SharedTool};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::{
     Call,
     drive::{Within, drive_within},
-    pipeline::{CallCx, micros, stops},
+    pipeline::{CallCx, stops},
 };
 use crate::{
     policy::{Asker, Choice, Choices, Choosing, Said},
     pool::Pool,
     result::ToolResult,
-    session::Session,
+    session::{Session, WaitingTime},
 };
 
 /// A tool that sees the runtime.
@@ -53,7 +49,7 @@ pub struct KernelCx<'a> {
     /// Where the word goes of a hook that stops the turn in a call that this one makes.
     pub(crate) stopped: &'a OnceLock<Box<Said>>,
     /// For how long the person was waited for.
-    pub(crate) waited_us: &'a AtomicU64,
+    pub(crate) waiting: &'a WaitingTime,
 }
 
 impl<'a> KernelCx<'a> {
@@ -76,9 +72,9 @@ impl<'a> KernelCx<'a> {
         }
         let session = self.session().facts();
         let choices = Choices { session: Some(&session), call: Some(self.cx.call_id()), text, questions };
-        let asked = Instant::now();
+        let waiting = self.waiting.begin();
         let chosen = self.cx.token().run_until_cancelled(self.asker().choose(choices)).await;
-        self.waited_us.fetch_add(micros(asked.elapsed()), Ordering::Relaxed);
+        drop(waiting);
         chosen.ok_or_else(|| Fault::cancelled("the question was withdrawn before it was answered"))
     }
 

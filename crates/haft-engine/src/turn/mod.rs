@@ -27,6 +27,6 @@ pub use kernel::{Kernel, KernelCx};
 pub use live::LiveTurn;
 pub use observer::{Observer, TurnObserver};
 pub use pipeline::Retry;
-pub(crate) use pipeline::{CallCx, Prepared, hide_secrets, prepare};
+pub(crate) use pipeline::{CallCx, NotifyingAsker, Prepared, ToldAddition, hide_secrets, prepare};
 pub use scheduler::{CallIndex, Scheduler};
 pub use views::{Drawn, Stage, Views};

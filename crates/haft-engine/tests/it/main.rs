@@ -7,6 +7,7 @@ mod turns; //    how the calls of a turn run together
 mod limits; //   time-outs, interrupts, retries, panics
 mod inputs; //   what becomes of wrong names and arguments
 mod children; // sessions of sub-agents
+mod permissions; // what running calls ask for
 mod asking; //   questions and answers, and modes
 mod refusals; // what a model reads when it may not
 mod judge; //    a model in the person's place

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use haft_engine::policy::{Answer, Asker, CallFacts, Given, Inquiry, Question};
+use haft_engine::policy::{
+    Answer, AnswerKind, Asker, CallFacts, Execution, Given, Inquiry, OfferedAnswer, Question, QuestionStage,
+};
 use haft_tool::{BoxFuture, View};
 use serde_json::{Map, Value, json};
 
@@ -26,7 +28,7 @@ impl Asker for Elicitor {
             let Some(desk) = desk() else { return Answer::NobodyThere };
             let wish = Wish { method: "elicitation/create".to_owned(), params: form(&question) };
             match desk.answer(wish).await {
-                Ok(answer) => read(&answer, rules_of(&question).is_some()),
+                Ok(answer) => read(&answer, &offered(&question)),
                 Err(_) => Answer::NobodyThere,
             }
         })
@@ -81,13 +83,9 @@ fn rules_of<'a>(question: &Question<'a>) -> Option<&'a [String]> {
 const OWNER: &str = "owner";
 
 fn form(question: &Question<'_>) -> Map<String, Value> {
-    let mut choices =
-        vec![("once", "Allow this once".to_owned()), ("session", "Allow for this session".to_owned())];
-    if let Some(rules) = rules_of(question) {
-        choices.push(("always", format!("Always allow {}", rules.join(" and "))));
-    }
-    choices.push(("no", "Do not allow".to_owned()));
-    let (values, titles): (Vec<&str>, Vec<String>) = choices.into_iter().unzip();
+    let answers = offered(question);
+    let titles: Vec<String> = answers.iter().map(|offered| title(offered, question)).collect();
+    let values: Vec<&str> = answers.iter().map(|offered| offered.answer.name()).collect();
     let schema = json!({
         "type": "object",
         "properties": {
@@ -102,6 +100,27 @@ fn form(question: &Question<'_>) -> Map<String, Value> {
         ("message".to_owned(), message.into()),
         ("requestedSchema".to_owned(), schema),
     ])
+}
+
+/// The answers that this client may give.
+fn offered(question: &Question<'_>) -> Vec<OfferedAnswer> {
+    let may_always = rules_of(question).is_some();
+    let answers = question.answers().into_iter();
+    answers.filter(|offered| offered.answer != AnswerKind::Always || may_always).collect()
+}
+
+/// An answer in the words of a form.
+fn title(offered: &OfferedAnswer, question: &Question<'_>) -> String {
+    let meaning = &offered.meaning;
+    match offered.answer {
+        AnswerKind::Once => format!("Allow once: {meaning}"),
+        AnswerKind::Session => format!("Allow for this session: {meaning}"),
+        AnswerKind::Always => {
+            format!("Always allow {}", rules_of(question).unwrap_or_default().join(" and "))
+        }
+        AnswerKind::Unsandboxed => format!("Allow once, outside the sandbox: {meaning}"),
+        AnswerKind::No => format!("Do not allow: {meaning}"),
+    }
 }
 
 /// So much of an input is shown. More than that is said to be there.
@@ -121,21 +140,30 @@ fn words(question: &Question<'_>) -> String {
         None => input,
     };
     let description = question.description;
-    format!("{tool}: {description}\nDoes: {effects}\nAsked because: {}\n\n{shown}", decision.reason())
+    let does = if question.stage == QuestionStage::BeforeCall { "Does" } else { "In addition" };
+    let place = match question.execution {
+        Execution::Unsandboxed(Some(rule)) => format!("\nRuns outside the sandbox: {rule}"),
+        _ => String::new(),
+    };
+    let reason = decision.reason();
+    format!("{tool}: {description}\n{does}: {effects}\nAsked because: {reason}{place}\n\n{shown}")
 }
 
 /// Only a clear yes is one.
-fn read(answer: &Value, offers_always: bool) -> Answer {
+fn read(answer: &Value, offered: &[OfferedAnswer]) -> Answer {
     let content = |key: &str| answer.get("content")?.get(key)?.as_str();
     let reason = content("reason").map(str::trim).filter(|reason| !reason.is_empty()).map(str::to_owned);
     if answer.get("action").is_none_or(|action| action != "accept") {
         return Answer::No(reason);
     }
-    match content("decision") {
-        Some("once") => Answer::Once,
-        Some("session") => Answer::Session,
-        Some("always") if offers_always => Answer::Always,
-        _ => Answer::No(reason),
+    let decision = content("decision");
+    let chosen = offered.iter().find(|offered| decision == Some(offered.answer.name()));
+    match chosen.map(|offered| offered.answer) {
+        Some(AnswerKind::Once) => Answer::Once,
+        Some(AnswerKind::Session) => Answer::Session,
+        Some(AnswerKind::Always) => Answer::Always,
+        Some(AnswerKind::Unsandboxed) => Answer::Unsandboxed,
+        Some(AnswerKind::No) | None => Answer::No(reason),
     }
 }
 
@@ -144,8 +172,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(answer: Value, offers_always: bool, expected: Answer) {
-        assert_eq!(read(&answer, offers_always), expected, "{answer}");
+    fn check(answer: Value, offers_more: bool, expected: Answer) {
+        let mut kinds = vec![AnswerKind::Once, AnswerKind::Session, AnswerKind::No];
+        kinds.extend([AnswerKind::Always, AnswerKind::Unsandboxed].into_iter().filter(|_| offers_more));
+        let offer = |answer| OfferedAnswer { answer, meaning: String::new() };
+        let offered: Vec<OfferedAnswer> = kinds.into_iter().map(offer).collect();
+        assert_eq!(read(&answer, &offered), expected, "{answer}");
     }
 
     #[test]
@@ -155,6 +187,8 @@ mod tests {
         check(accept("session"), false, Answer::Session);
         check(accept("always"), true, Answer::Always);
         check(accept("always"), false, Answer::No(None));
+        check(accept("unsandboxed"), true, Answer::Unsandboxed);
+        check(accept("unsandboxed"), false, Answer::No(None));
         check(accept("yes"), true, Answer::No(None));
         check(json!({ "action": "accept" }), true, Answer::No(None));
         check(json!({ "action": "decline", "content": { "decision": "once" } }), true, Answer::No(None));

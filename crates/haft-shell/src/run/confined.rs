@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Confinement, Guard, Loopback};
+use crate::sandbox::{Blocked, Confinement, Guard, Loopback};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -31,6 +31,10 @@ impl Fence for Guard {
             facts.push(format!("the sandbox here is {}", self.level()));
         }
         facts
+    }
+
+    fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
+        Guard::blocked(self, output)
     }
 
     fn loopback(&self) -> Option<Arc<Loopback>> {

@@ -2,6 +2,8 @@
 
 use std::{fmt, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration};
 
+use crate::sandbox::Blocked;
+
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
@@ -17,6 +19,8 @@ pub struct Ended {
     pub took: Duration,
     /// What the fence says about it.
     pub facts: Vec<String>,
+    /// What was refused, as far as that is known.
+    pub blocked: Vec<Blocked>,
 }
 
 /// What a process says when it ends.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::Loopback;
+use crate::sandbox::{Blocked, Loopback};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -91,6 +91,11 @@ pub trait Fence: Send + Sync {
 
     /// What the model should know: what was held back, judged by what the process wrote, and what guarantees are missing.
     fn facts(&self, output: &[u8]) -> Vec<String>;
+
+    /// What was refused, judged by what the process wrote.
+    fn blocked(&self, _output: &[u8]) -> Vec<Blocked> {
+        Vec::new()
+    }
 
     /// The loopback that the process is in, for later ones to be put beside it.
     fn loopback(&self) -> Option<Arc<Loopback>> {

@@ -272,7 +272,8 @@ impl Listener {
 
     fn finish(mut self, left_running: usize) {
         self.outputs.clear();
-        let facts = self.shared.facts(|output| self.fence.facts(output));
+        let (facts, blocked) =
+            self.shared.judged(|output| (self.fence.facts(output), self.fence.blocked(output)));
         let status = self.child.wait().map_or(Status::Unknown, Status::from);
         self.shared.ended(Ended {
             status,
@@ -281,6 +282,7 @@ impl Listener {
             left_running,
             took: self.terms.began.elapsed(),
             facts,
+            blocked,
         });
     }
 }

@@ -281,7 +281,7 @@ impl Shared {
     }
 
     /// No more is written; what does the fence say about it?
-    pub(super) fn facts(&self, ask: impl FnOnce(&[u8]) -> Vec<String>) -> Vec<String> {
+    pub(super) fn judged<T>(&self, ask: impl FnOnce(&[u8]) -> T) -> T {
         let mut state = self.lock();
         state.output.finish();
         state.errors.finish();
@@ -316,6 +316,7 @@ impl Drop for Farewell {
             left_running: 0,
             took: Duration::ZERO,
             facts: Vec::new(),
+            blocked: Vec::new(),
         });
     }
 }

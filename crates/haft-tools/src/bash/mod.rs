@@ -1,6 +1,7 @@
 //! `Bash`: runs a command, and tells what it printed and how it ended.
 
 mod launch; // from the input to a process
+mod rerun; //   once more, with what the sandbox refused
 mod wait; //    until it ends, is stopped, or goes on in the background
 pub(crate) mod task; // a process that goes on after its call
 pub(crate) mod report; // what model and person are told
@@ -25,7 +26,10 @@ use haft_tool::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use report::Told;
+use rerun::Refusals;
 use task::ShellTask;
+use wait::Waited;
 
 /// Runs a command in bash. You get what it prints, both streams in order, and its exit code if that is not 0.
 ///
@@ -114,12 +118,13 @@ impl Default for BashOptions {
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// The engine's own limit must not cut off what the tool has to say about a command that took too long.
-const WITH_LAST_WORDS: Duration = Duration::from_secs(LONGEST.as_secs() + 30);
+const WITH_LAST_WORDS: Duration = Duration::from_secs(2 * LONGEST.as_secs() + 30);
 
 impl Tool for Bash {
     type Input = BashInput;
     const SPEC: Spec = Spec::new("Bash")
         .toolset("shell")
+        .processes()
         .aliases(&["bash", "shell", "run_shell_command", "execute_command", "local_shell"])
         .search_hint("run execute a shell command program script build test install git npm cargo terminal")
         // It cuts its output itself, and keeps the whole while it comes.
@@ -198,16 +203,44 @@ impl Tool for Bash {
         if !session.cwd.is_dir() {
             return Ok(nowhere(&session));
         }
-        let grant = cx.grant().await?;
-        let process = launch::launch(&input, &self.options, &session, &grant, cx).await?;
-        if input.background {
-            return wait::go_on(process, &input, cx);
-        }
-        wait::wait(process, &input, &self.options, &session, &grant, cx).await
+        self.run(&input, &session, cx).await
     }
 }
 
 impl Bash {
+    /// Runs a command until it ends or goes on. Where the sandbox broke it, it runs once more if the person says so.
+    async fn run(&self, input: &BashInput, session: &SessionFacts, cx: &Cx) -> Result<Reply, Fault> {
+        let options = &self.options;
+        let mut before = None;
+        loop {
+            let grant = cx.grant().await?;
+            let process = launch::launch(input, options, session, &grant, cx).await?;
+            if input.background {
+                return wait::go_on(process, input, cx);
+            }
+            let (process, ended) = match wait::wait(process, input, options, cx).await? {
+                Waited::GoesOn(reply) => return Ok(reply),
+                Waited::Ended(process, ended) => (process, ended),
+            };
+            let mut told =
+                Told { input, options, session, grant: &grant, ended: ended.as_ref(), before, more: None };
+            let refusals = ended.as_ref().filter(|_| told.before.is_none()).and_then(Refusals::of);
+            let Some(refusals) = refusals else {
+                return Ok(process.with_output(|output| told.reply(output)));
+            };
+            let request = process.with_output(|output| refusals.request(input, output));
+            match cx.request_permission(request).await {
+                Ok(permission) => {
+                    before = Some(process.with_output(|output| refusals.first_run(output, permission)));
+                }
+                Err(fault) => {
+                    told.more = refusals.declined(&fault, input);
+                    return Ok(process.with_output(|output| told.reply(output)));
+                }
+            }
+        }
+    }
+
     /// Starts a command that goes on after its call, for a tool that does more with it.
     pub(crate) async fn start(&self, input: &BashInput, cx: &Cx) -> Result<ShellTask, Fault> {
         let session = cx.session();

@@ -16,6 +16,10 @@ pub(super) struct Told<'a> {
     pub(super) session: &'a SessionFacts,
     pub(super) grant: &'a Grant,
     pub(super) ended: Option<&'a Ended>,
+    /// What is told of an earlier run of it.
+    pub(super) before: Option<String>,
+    /// What is to be said besides.
+    pub(super) more: Option<String>,
 }
 
 impl Told<'_> {
@@ -24,7 +28,9 @@ impl Told<'_> {
         let mut notes: Vec<String> = self.end().into_iter().chain(where_now).collect();
         notes.extend(self.left_running());
         notes.extend(self.ended.into_iter().flat_map(|ended| ended.facts.clone()));
-        let reply = as_part(output, Reply::text(with_notes(output, &notes))).drawn(self.view(output, &notes));
+        notes.extend(self.more.clone());
+        let text = self.before.clone().unwrap_or_default() + &with_notes(output, &notes);
+        let reply = as_part(output, Reply::text(text)).drawn(self.view(output, &notes));
         let reply = self.noted(reply);
         let reply = moved.into_iter().fold(reply, Reply::change);
         self.failure().into_iter().fold(reply, Reply::failing)
@@ -102,6 +108,7 @@ impl Told<'_> {
     /// The command, what it printed with its colours, and how it ended.
     fn view(&self, output: &Output, notes: &[String]) -> View {
         let mut parts = vec![View::Text(format!("$ {}", on_one_line(&self.input.command)))];
+        parts.extend(self.before.as_deref().map(|before| View::text(before.trim_end())));
         if output.bytes() > 0 {
             parts.push(View::Code { language: "ansi".to_owned(), text: as_it_came(output) });
         }

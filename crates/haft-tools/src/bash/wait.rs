@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use haft_shell::run::{Ended, Piece, Process};
-use haft_tool::{Cx, Fault, Grant, Progress, Reply, SessionFacts};
+use haft_tool::{Cx, Fault, Progress, Reply};
 
 use super::{BashInput, BashOptions, report, task::ShellTask};
 
@@ -21,18 +21,24 @@ enum First {
     Long,
 }
 
+/// How long a command was waited for.
+pub(super) enum Waited {
+    /// It goes on as a task of the session.
+    GoesOn(Reply),
+    /// It has ended, or was told to and has not yet done so.
+    Ended(Process, Option<Ended>),
+}
+
 pub(super) async fn wait(
     process: Process,
     input: &BashInput,
     options: &BashOptions,
-    session: &SessionFacts,
-    grant: &Grant,
     cx: &Cx,
-) -> Result<Reply, Fault> {
+) -> Result<Waited, Fault> {
     let ended = match first(&process, options.background_after, cx).await {
         First::Long => {
             process.lift_time_limit();
-            return go_on(process, input, cx);
+            return go_on(process, input, cx).map(Waited::GoesOn);
         }
         First::End(ended) => Some(ended),
         First::Cancel => {
@@ -40,8 +46,7 @@ pub(super) async fn wait(
             tokio::time::timeout(LAST_WORDS, process.ended()).await.ok()
         }
     };
-    let told = report::Told { input, options, session, grant, ended: ended.as_ref() };
-    Ok(process.with_output(|output| told.reply(output)))
+    Ok(Waited::Ended(process, ended))
 }
 
 async fn first(process: &Process, background_after: Option<Duration>, cx: &Cx) -> First {

@@ -45,6 +45,7 @@ impl Timeline {
                 }
             }
             Event::Refused { .. }
+            | Event::PermissionRequested { .. }
             | Event::HookSaid { .. }
             | Event::Progress { .. }
             | Event::Retrying { .. }

@@ -183,7 +183,9 @@ impl Session {
         }
         // Rules are compared with real places; `~` in a path keeps its spelling and is resolved with the path.
         let home = options.home.as_ref().map(|home| locate(home).unwrap_or_else(|_| home.clone()));
-        let basis = Basis { home, redactor: engine.redactor().cloned() };
+        let sandbox = options.sandbox.as_ref().unwrap_or(&engine.settings().sandbox);
+        let unsandboxed = sandbox.unsandboxed.clone();
+        let basis = Basis { home, redactor: engine.redactor().cloned(), unsandboxed };
         let rules = SessionRules::new(rules, &workspace, basis).map_err(SessionError::Rules)?;
         if let Some(worktree) = away {
             let (there, left) = worktree.places();

@@ -28,6 +28,8 @@ pub struct Explanation {
     pub decision: Decision,
     /// The narrowest rules by which it would run unasked, if it is asked only because nothing covers it.
     pub would_allow: Option<Vec<String>>,
+    /// The user's rule by which it would run outside of the sandbox.
+    pub unsandboxed_by: Option<String>,
     /// What the classifier would say that was given, if one would be asked: in mode `auto`, about what nothing covers.
     pub judged: Option<Judgement>,
 }
@@ -76,7 +78,9 @@ impl Session {
             }
             None => None,
         };
+        let unsandboxed_by = self.unsandboxed_by(&prepared);
         Ok(Explanation {
+            unsandboxed_by,
             tool: prepared.entry.name().to_owned(),
             hidden: hidden.map(|problem| problem.kind.to_string()),
             description: prepared.describe(),

@@ -132,6 +132,7 @@ fn cannot_record(err: std::io::Error) -> Fault {
 /// boxed, so that its state does not make every call's larger.
 async fn permit(cx: &CallCx<'_>, prepared: &mut Prepared<'_>, tool_cx: &Cx) -> Result<Permit, Halt> {
     let (policy, grants) = (cx.session.policy(), cx.session.grants());
+    prepared.unsandboxed_by = cx.session.unsandboxed_by(prepared);
     let mut settled = policy::settle(&policy, grants, &prepared.input, &cx.session.request(prepared));
     if !cx.hooks().is_empty() {
         settled = Box::pin(hooked(cx, prepared, tool_cx, settled)).await?;
@@ -226,7 +227,9 @@ async fn ask_with(
         keeper: cx.session.keeper(),
         add: &|rules| cx.session.add_rules(rules),
     };
-    let question = Question::new(cx.facts(&session, prepared, decision), &description);
+    let execution = cx.session.execution(prepared);
+    let question =
+        Question { execution, ..Question::new(cx.facts(&session, prepared, decision), &description) };
     policy::ask(question, &cx.session.request(prepared), &asking, tool_cx.token()).await
 }
 

@@ -8,7 +8,7 @@ use haft_tool::{Bound, BoxFuture, Cx, Fault, FaultKind, Reply};
 use super::{CallCx, foresee::Prepared, panic_fault};
 use crate::{
     policy::{self, Permit},
-    session::Note,
+    session::{Note, WaitingTime},
     turn::{Event, KernelCx},
 };
 
@@ -75,7 +75,7 @@ fn body<'a>(
             pool: call_cx.pool,
             turn: *call_cx,
             stopped: &prepared.stopped_within,
-            waited_us: &prepared.waited_us,
+            waiting: &prepared.waiting,
         };
         return Ok(kernel.run(prepared.input.clone(), kx));
     }
@@ -100,7 +100,7 @@ async fn within_limits(
         biased;
         ended = &mut body => return caught(prepared, ended),
         () = cx.cancelled() => Fault::cancelled(format!("{name} was interrupted before it ended")),
-        () = sleep(limit) => timed_out(name, limit),
+        () = time_is_up(limit, &prepared.waiting) => timed_out(name, limit),
     };
     cx.token().cancel();
     // A last word may be a truthful result: what came so far, or that it was done after all.
@@ -111,9 +111,9 @@ async fn within_limits(
     }
 }
 
-async fn sleep(limit: Option<Duration>) {
+async fn time_is_up(limit: Option<Duration>, waiting: &WaitingTime) {
     match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
+        Some(limit) => waiting.elapse(limit).await,
         None => std::future::pending().await,
     }
 }

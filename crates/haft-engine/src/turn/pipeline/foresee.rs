@@ -6,7 +6,7 @@
 use std::{
     panic::AssertUnwindSafe,
     path::Path,
-    sync::{Arc, OnceLock, atomic::AtomicU64},
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
@@ -15,7 +15,12 @@ use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
-use crate::{policy::Said, pool::Entry, result::FileSecrets, session::Session};
+use crate::{
+    policy::Said,
+    pool::Entry,
+    result::FileSecrets,
+    session::{Session, WaitingTime},
+};
 
 /// A call that is understood: it can be scheduled, judged, shown and run.
 pub(crate) struct Prepared<'t> {
@@ -38,10 +43,12 @@ pub(crate) struct Prepared<'t> {
     pub(crate) secrets: Arc<FileSecrets>,
     /// Why it runs unrecorded, if it does.
     pub(crate) unrecorded: Option<String>,
+    /// The rule of the user by which it runs outside of the sandbox.
+    pub(crate) unsandboxed_by: Option<String>,
     /// The hook that stopped the turn in a call that this one made.
     pub(crate) stopped_within: OnceLock<Box<Said>>,
     /// For how long it had the person think something over.
-    pub(crate) waited_us: AtomicU64,
+    pub(crate) waiting: Arc<WaitingTime>,
 }
 
 pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Prepared<'t>, NotUnderstood> {
@@ -64,8 +71,9 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
             ticket: None,
             secrets: Arc::default(),
             unrecorded: None,
+            unsandboxed_by: None,
             stopped_within: OnceLock::new(),
-            waited_us: AtomicU64::new(0),
+            waiting: Arc::default(),
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }

@@ -146,6 +146,22 @@ impl<'a> BeforeThePerson<'a> {
 
     /// Asks the person, and tells hooks that somebody is waited for.
     async fn person(&self, question: Question<'_>) -> Answer {
+        NotifyingAsker::new(self.cx.session, self.asker).ask(question).await
+    }
+}
+
+/// Asks the person, and tells hooks meanwhile that a person is waited for.
+pub(crate) struct NotifyingAsker<'a> {
+    session: &'a Session,
+    asker: &'a dyn Asker,
+}
+
+impl<'a> NotifyingAsker<'a> {
+    pub(crate) fn new(session: &'a Session, asker: &'a dyn Asker) -> NotifyingAsker<'a> {
+        NotifyingAsker { session, asker }
+    }
+
+    async fn answer(&self, question: Question<'_>) -> Answer {
         let mut answer = self.asker.ask(question);
         if let std::task::Poll::Ready(answer) = futures::poll!(&mut answer) {
             return answer; // Nobody waits: nobody needs to be called.
@@ -153,7 +169,8 @@ impl<'a> BeforeThePerson<'a> {
         let message = format!("haft needs your permission to use {}", question.call.tool);
         let occasion = Occasion::Notification { kind: "permission_prompt", message: &message };
         let now = Now { session: question.call.session, mode: question.call.mode };
-        let mut told = Box::pin(join_all(self.cx.hooks().iter().map(|hook| hook.occasion(now, occasion))));
+        let hooks = self.session.engine().hooks();
+        let mut told = Box::pin(join_all(hooks.iter().map(|hook| hook.occasion(now, occasion))));
         tokio::select! {
             answer = &mut answer => {
                 // Whoever rings a bell may finish doing so.
@@ -162,6 +179,20 @@ impl<'a> BeforeThePerson<'a> {
             }
             _ = &mut told => answer.await,
         }
+    }
+}
+
+impl Asker for NotifyingAsker<'_> {
+    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(self.answer(question))
+    }
+
+    fn is_there(&self) -> bool {
+        self.asker.is_there()
+    }
+
+    fn tell(&self, words: &str) {
+        self.asker.tell(words);
     }
 }
 

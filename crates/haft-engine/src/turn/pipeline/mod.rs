@@ -29,15 +29,16 @@ use haft_tool::{CallId, Change, Cx, Fault, FaultKind, Moment, Reply, SessionFact
 
 use begin::Halt;
 pub(crate) use foresee::Prepared;
-pub(crate) use hooks::{hide_secrets, stops};
+pub(crate) use hooks::{NotifyingAsker, hide_secrets, stops};
 pub(crate) use recall::{Ticket, recall};
 pub use retry::Retry;
+pub(crate) use told::ToldAddition;
 
 use crate::{
     policy::{CallFacts, Decision, Permit, Said},
     pool::{Entry, Pool},
     result::{Attic, FileSecrets, Meta, ToolResult, refused},
-    session::{CallHost, Named, Session},
+    session::{CallHost, Named, Note, Session},
     turn::{Call, Event, Events, Interrupt, Kernel},
 };
 
@@ -105,9 +106,19 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let (host, tool_cx) = cx.tool_cx(&prepared);
     let open = Open { cx, ticket: prepared.ticket.clone() };
     let attempted = attempt(&cx, &mut prepared, (&host, &tool_cx), &mut permit, &mut meta).await;
-    if let Some((watch, goes_on)) = host.take_watch() {
-        // A thread that breaks has dropped the watch, and whoever watches next settles it.
-        let _ = tokio::task::spawn_blocking(move || watch.settle(goes_on)).await;
+    if let Some((watches, goes_on)) = host.take_watches() {
+        // A thread that breaks has dropped the watches, and whoever watches next settles them.
+        let settle = move || watches.into_iter().for_each(|watch| watch.settle(goes_on));
+        let _ = tokio::task::spawn_blocking(settle).await;
+    }
+    let mut said = None;
+    if let Some(why) = outside(&host, &prepared, permit.as_ref()) {
+        if let Some(ticket) = &prepared.ticket {
+            cx.note(ticket, Note::Unsandboxed(&why)).await;
+        }
+        let told = format!("This call ran outside the sandbox: {why}.");
+        meta.notes.insert("sandbox".to_owned(), told.clone().into());
+        said = Some(told);
     }
     let unkept = host.image_notes();
     if !unkept.is_empty() {
@@ -129,6 +140,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
         },
     };
     let mut ended = finish::compose(&cx, &mut prepared, outcome, meta);
+    ended.result.messages.extend(said);
     let ran = permit.is_some();
     if let Some(permit) = permit.filter(|_| !cx.hooks().is_empty()) {
         Box::pin(hooks::after(&cx, &prepared, &permit, &tool_cx, &mut ended.result)).await;
@@ -142,6 +154,16 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     finish::finish(&cx, &prepared, ran, &mut ended).await;
     open.close();
     Walked::Ended(ended)
+}
+
+/// Why the processes of a call ran outside of the sandbox, if they did.
+fn outside(host: &CallHost, prepared: &Prepared<'_>, permit: Option<&Permit>) -> Option<String> {
+    let permit = permit?;
+    match &prepared.unsandboxed_by {
+        Some(rule) => Some(rule.clone()),
+        None if permit.is_unsandboxed() || host.is_unsandboxed() => Some("the user allowed it".to_owned()),
+        None => None,
+    }
 }
 
 /// A call that is dropped before its end was cut off, and the session must know.
@@ -173,11 +195,11 @@ async fn attempt(
     meta: &mut Meta,
 ) -> Result<Reply, Halt> {
     let permit = permit.insert(begin::begin(cx, prepared, tool_cx).await?);
-    host.permitted(permit);
+    host.permitted(permit, prepared.unsandboxed_by.is_some());
     // From here on: what went before was waiting, perhaps for a person.
     let began = tokio::time::Instant::now();
     let replied = execute::execute(cx, prepared, tool_cx, permit, &mut meta.attempts).await;
-    meta.duration_us = micros(began.elapsed()).saturating_sub(*prepared.waited_us.get_mut());
+    meta.duration_us = micros(began.elapsed()).saturating_sub(micros(prepared.waiting.total()));
     Ok(replied?)
 }
 

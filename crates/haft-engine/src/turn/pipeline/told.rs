@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{CallCx, Prepared, recall::Ticket};
 use crate::{
     policy::{CallFacts, Decision, without_secrets},
-    session::{Starting, Word},
+    session::{Session, Starting, Word},
 };
 
 /// What is told of a call.
@@ -85,6 +85,32 @@ impl CallCx<'_> {
             hide(redactor, &mut line);
         }
         line
+    }
+}
+
+/// What is told of a request for more than a call declared, without secrets.
+pub(crate) struct ToldAddition {
+    pub(crate) description: String,
+    pub(crate) effects: Arc<Effects>,
+    pub(crate) decision: Arc<Decision>,
+}
+
+impl ToldAddition {
+    pub(crate) fn of(
+        session: &Session,
+        effects: &Effects,
+        decision: &Decision,
+        description: &str,
+    ) -> ToldAddition {
+        let (mut effects, mut decision) = (effects.clone(), decision.clone());
+        let mut description = description.to_owned();
+        if let Some(redactor) = session.redactor() {
+            let mut clean = |text: &mut String| hide(redactor, text);
+            effects.rewrite(&mut clean);
+            decision.trace.rewrite(&mut clean);
+            clean(&mut description);
+        }
+        ToldAddition { description, effects: Arc::new(effects), decision: Arc::new(decision) }
     }
 }
 

@@ -34,6 +34,7 @@ mod write; //        Write: a file with this content
 mod kernel; //       for those that see the runtime: what their two halves share
 mod items; //        for several: things to do, and what waits for what
 mod process; //      for several: what a process finds around it
+mod gate; //         for several: what a process asks while it runs
 mod quoted; //       for several: what a program prints is no note of ours
 mod diff; //         for several: a change as a person sees it
 mod preview; //      for several: a change before it is made

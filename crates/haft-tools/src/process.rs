@@ -7,31 +7,36 @@ use std::{ffi::OsString, io, sync::Arc};
 
 use haft_shell::{
     run::{Confine, Launch, Process, Unfenced, confined},
-    sandbox::{Confinement, Loopback, Network, SandboxError, is_loopback},
+    sandbox::{Confinement, Gatekeeper, Loopback, Network, SandboxError, is_loopback},
 };
 use haft_tool::{Cx, Fault, Grant, ReadScope, Refusal, SessionFacts};
 
-/// Starts it behind the fence that a grant stands for; `cannot` says what it means that the program does not start.
+use crate::gate::CallGate;
+
+/// Starts it behind the fence that a grant stands for; `gate` asks about what it attempts, and `cannot` says what it means that the program does not start.
 pub(crate) async fn start(
     mut launch: Launch,
     grant: &Grant,
     session: &SessionFacts,
     cx: &Cx,
+    gate: Option<Arc<CallGate>>,
     cannot: impl FnOnce(io::Error) -> Fault,
 ) -> Result<Process, Fault> {
-    launch.fence = fence(grant, session, cx);
+    launch.fence = fence(grant, session, cx, gate.clone());
     let unfenced = |err: SandboxError| {
         let message = format!("there is no sandbox for this: {err}; nothing was run");
         Fault::denied(Refusal::Sandbox, message).with_source(err)
     };
-    launch.started().await.map_err(|err| match err.downcast::<SandboxError>() {
+    let process = launch.started().await.map_err(|err| match err.downcast::<SandboxError>() {
         Ok(SandboxError::Start(err)) | Err(err) => cannot(err),
         Ok(err) => unfenced(err),
-    })
+    })?;
+    gate.iter().for_each(|gate| gate.set_time_limit(process.time_limit()));
+    Ok(process)
 }
 
 /// The one place where a grant becomes a fence. It stands around what starts in the session's directory.
-fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
+fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGate>>) -> Confine {
     if !grant.confined {
         return Box::new(|_| Ok(Box::new(Unfenced)));
     }
@@ -53,6 +58,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx) -> Confine {
         required: grant.required,
         home: session.home.clone(),
         beside: beside(cx),
+        gatekeeper: gate.map(|gate| gate as Arc<dyn Gatekeeper>),
         ..Confinement::at(&session.cwd)
     })
 }

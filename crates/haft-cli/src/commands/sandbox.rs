@@ -57,6 +57,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let ended = confinement.foreground(program, arguments).map_err(refusal)?;
     Talk::new(options.verbose).detail(|| format!("sandbox {}", ended.level));
     ended.blocked.iter().for_each(|blocked| out::complain(&blocked.to_string()));
+    ended.protected_changes.iter().for_each(|change| out::complain(&change.to_string()));
     Ok(Exit::Passed(ended.code))
 }
 

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Guard, Loopback};
+use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, Loopback, ProtectedChange};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -27,6 +27,7 @@ impl Fence for Guard {
 
     fn facts(&self, output: &[u8]) -> Vec<String> {
         let mut facts: Vec<String> = self.blocked(output).iter().map(ToString::to_string).collect();
+        facts.extend(self.protected_changes_so_far().iter().map(ToString::to_string));
         if !self.level().is_complete() {
             facts.push(format!("the sandbox here is {}", self.level()));
         }
@@ -37,8 +38,16 @@ impl Fence for Guard {
         Guard::blocked(self, output)
     }
 
+    fn protected_changes(&self) -> Vec<ProtectedChange> {
+        Guard::protected_changes(self)
+    }
+
     fn loopback(&self) -> Option<Arc<Loopback>> {
         Guard::loopback(self)
+    }
+
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        Guard::gatekeeper(self)
     }
 
     fn ends_all(&self) -> bool {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::{Blocked, Loopback};
+use crate::sandbox::{Blocked, Gatekeeper, Loopback, ProtectedChange};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -97,8 +97,18 @@ pub trait Fence: Send + Sync {
         Vec::new()
     }
 
+    /// The changes of protected names that were not permitted. The process must have ended.
+    fn protected_changes(&self) -> Vec<ProtectedChange> {
+        Vec::new()
+    }
+
     /// The loopback that the process is in, for later ones to be put beside it.
     fn loopback(&self) -> Option<Arc<Loopback>> {
+        None
+    }
+
+    /// Decides about protected names that the process attempts to create or change, if anything does.
+    fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
         None
     }
 

@@ -141,7 +141,7 @@ impl Listener {
         if orders.stop {
             self.stop(Stopped::Asked);
         }
-        if orders.until.is_some_and(|until| until <= Instant::now()) {
+        if orders.deadline().is_some_and(|until| until <= Instant::now()) {
             self.stop(Stopped::TimedOut);
         }
         match self.phase {
@@ -166,7 +166,7 @@ impl Listener {
     /// When something is to be done even if nothing happens.
     fn next_time(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => self.shared.orders().until,
+            Phase::Running => self.shared.orders().deadline(),
             Phase::Asked(until) => Some(until),
             // What was killed and does not go is looked for again.
             Phase::Killed => Some(Instant::now() + BURIAL),
@@ -272,6 +272,7 @@ impl Listener {
 
     fn finish(mut self, left_running: usize) {
         self.outputs.clear();
+        let protected_changes = self.fence.protected_changes();
         let (facts, blocked) =
             self.shared.judged(|output| (self.fence.facts(output), self.fence.blocked(output)));
         let status = self.child.wait().map_or(Status::Unknown, Status::from);
@@ -283,6 +284,7 @@ impl Listener {
             took: self.terms.began.elapsed(),
             facts,
             blocked,
+            protected_changes,
         });
     }
 }

@@ -34,5 +34,5 @@ pub use ended::{Ended, Status, Stopped, signal_name};
 pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};
 pub use output::{Cut, Output, Piece};
 pub use pipes::Ends;
-pub use process::Process;
+pub use process::{Process, TimeLimit, TimeLimitPause};
 pub use start::{PASSED, SPOKEN};

@@ -20,7 +20,7 @@ use super::{
     listen::{Listener, Stream, Terms},
     start::start,
 };
-use crate::sandbox::Loopback;
+use crate::sandbox::{Gatekeeper, Loopback};
 
 /// A process that was started. Dropping it ends it, with all that it started.
 pub struct Process(Arc<Shared>);
@@ -57,6 +57,51 @@ pub(super) struct Orders {
     pub(super) until: Option<Instant>,
     /// How often it is to be interrupted.
     pub(super) interrupts: u64,
+    /// How many pauses of the time limit there are, and since when there is one.
+    pauses: usize,
+    paused_at: Option<Instant>,
+}
+
+impl Orders {
+    /// When it must be over, unless its time stands still.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.until.filter(|_| self.pauses == 0)
+    }
+}
+
+/// The time limit of a process, for whoever lets it stand still. It does not keep the process.
+#[derive(Clone)]
+pub struct TimeLimit(Weak<Shared>);
+
+impl TimeLimit {
+    /// Lets the time stand still as long as the result is kept.
+    #[must_use]
+    pub fn pause(&self) -> TimeLimitPause {
+        if let Some(shared) = self.0.upgrade() {
+            shared.order(|orders| {
+                orders.pauses += 1;
+                orders.paused_at.get_or_insert_with(Instant::now);
+            });
+        }
+        TimeLimitPause(self.0.clone())
+    }
+}
+
+/// The time of a process stands still until this is dropped.
+pub struct TimeLimitPause(Weak<Shared>);
+
+impl Drop for TimeLimitPause {
+    fn drop(&mut self) {
+        let Some(shared) = self.0.upgrade() else { return };
+        shared.order(|orders| {
+            orders.pauses = orders.pauses.saturating_sub(1);
+            if orders.pauses == 0
+                && let Some(since) = orders.paused_at.take()
+            {
+                orders.until = orders.until.and_then(|until| until.checked_add(since.elapsed()));
+            }
+        });
+    }
 }
 
 impl Process {
@@ -88,7 +133,7 @@ impl Process {
         let shared = Arc::new(Shared {
             state: Mutex::new(State { output, errors, heard: Vec::new(), ended: None }),
             changes: watch::Sender::new(0),
-            orders: Mutex::new(Orders { stop: false, until, interrupts: 0 }),
+            orders: Mutex::new(Orders { stop: false, until, interrupts: 0, pauses: 0, paused_at: None }),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             words: Mutex::default(),
             fence: OnceLock::new(),
@@ -186,6 +231,21 @@ impl Process {
     /// The loopback that it is in, for later ones to be put beside it. None once it has ended.
     pub fn loopback(&self) -> Option<Arc<Loopback>> {
         self.0.fence.get().and_then(Weak::upgrade)?.loopback()
+    }
+
+    /// Decides about protected names that it attempts to create or change, if anything does. None once it has ended.
+    pub fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        self.0.fence.get().and_then(Weak::upgrade)?.gatekeeper()
+    }
+
+    /// Its time limit, to let it stand still while a person thinks.
+    pub fn time_limit(&self) -> TimeLimit {
+        TimeLimit(Arc::downgrade(&self.0))
+    }
+
+    /// Whether its time stands still.
+    pub fn is_paused(&self) -> bool {
+        self.0.orders().pauses > 0
     }
 
     /// What the fence says about a page.
@@ -317,6 +377,7 @@ impl Drop for Farewell {
             took: Duration::ZERO,
             facts: Vec::new(),
             blocked: Vec::new(),
+            protected_changes: Vec::new(),
         });
     }
 }

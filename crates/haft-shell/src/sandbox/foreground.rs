@@ -6,7 +6,7 @@ use std::{
     process::{Command, ExitStatus},
 };
 
-use super::{Blocked, Confinement, Level, SandboxError};
+use super::{Blocked, Confinement, Level, ProtectedChange, SandboxError};
 
 /// How a command in the foreground ended.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Ended {
     pub level: Level,
     /// The hosts that it was refused.
     pub blocked: Vec<Blocked>,
+    /// What it changed under protected names.
+    pub protected_changes: Vec<ProtectedChange>,
 }
 
 impl Confinement {
@@ -32,7 +34,9 @@ impl Confinement {
         let mut child = command.spawn().map_err(|err| guard.explain(err))?;
         guard.started()?;
         let status = child.wait().map_err(SandboxError::Start)?;
-        Ok(Ended { code: code(status), level: guard.level().clone(), blocked: guard.blocked(&[]) })
+        let protected_changes = guard.protected_changes();
+        let (level, blocked) = (guard.level().clone(), guard.blocked(&[]));
+        Ok(Ended { code: code(status), level, blocked, protected_changes })
     }
 }
 

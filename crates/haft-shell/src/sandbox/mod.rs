@@ -260,14 +260,25 @@ impl Guard {
     }
 
     /// Returns what the process changed under protected names without permission, and what became of it. The process must have
-    /// ended. A second call returns nothing.
+    /// ended.
     pub fn protected_changes(&self) -> Vec<ProtectedChange> {
-        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
-        watch.map(NameWatch::finish).unwrap_or_default()
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_mut().map(NameWatch::finish).unwrap_or_default()
+    }
+
+    /// Returns what was found of it so far.
+    pub fn protected_changes_so_far(&self) -> Vec<ProtectedChange> {
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_ref().map(NameWatch::found).unwrap_or_default()
     }
 
     fn take_handlers(&mut self) -> Option<Handlers> {
         self.handlers.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Decides about protected names that the process attempts to create or change, if anything does.
+    pub fn gatekeeper(&self) -> Option<Arc<dyn Gatekeeper>> {
+        self.confinement.gatekeeper.clone()
     }
 
     /// The protected places that were permitted while it ran.

@@ -1,6 +1,6 @@
 //! From the input to a process.
 
-use std::{ffi::OsString, io, os::unix::ffi::OsStrExt, time::Duration};
+use std::{ffi::OsString, io, os::unix::ffi::OsStrExt, sync::Arc, time::Duration};
 
 use haft_shell::{
     lookup::Lookup,
@@ -11,6 +11,7 @@ use haft_tool::{Cx, Fault, Grant, PathBase, SessionFacts};
 
 use super::{BashInput, BashOptions, LONGEST};
 use crate::{
+    gate::CallGate,
     git,
     process::{start, surroundings},
 };
@@ -36,7 +37,8 @@ pub(super) async fn launch(
     launch.spill = Some(Box::new(move || keeper.begin()));
     // Who runs beside others leaves the session where it is, and need not be asked.
     launch.tells_directory = grant.moves;
-    start(launch, grant, session, cx, cannot_run).await
+    let gate = Some(Arc::new(CallGate::new(cx)));
+    start(launch, grant, session, cx, gate, cannot_run).await
 }
 
 /// What a command without approval finds around it: no programs of the workspace, and a git that runs nothing that the

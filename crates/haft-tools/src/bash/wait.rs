@@ -58,7 +58,11 @@ async fn first(process: &Process, background_after: Option<Duration>, cx: &Cx) -
             biased;
             ended = process.ended() => return First::End(ended),
             () = cx.cancelled() => return First::Cancel,
-            () = &mut long => return First::Long,
+            () = &mut long => match process.is_paused() {
+                // It waits for the person, not for itself.
+                true => long.set(after(Some(TICK))),
+                false => return First::Long,
+            },
             _ = ticks.tick() => reported = report_progress(process, reported, cx),
         }
     }
@@ -80,8 +84,9 @@ fn report_progress(process: &Process, reported: u64, cx: &Cx) -> u64 {
     written
 }
 
-/// The command goes on as a task of the session.
+/// The command goes on as a task of the session. It is not the call any more that could be asked.
 pub(super) fn go_on(process: Process, input: &BashInput, cx: &Cx) -> Result<Reply, Fault> {
+    process.gatekeeper().iter().for_each(|gate| gate.close());
     // Who asked for it waits for what it says with TaskOutput, perhaps in the same turn: nothing counts as seen yet.
     let seen =
         if input.background { Piece::default() } else { process.with_output(|output| output.since(0)) };

@@ -96,6 +96,6 @@ impl<'a> Git<'a> {
 
     async fn begin(&self, launch: Launch) -> Result<Process, Fault> {
         let cannot = |err| Fault::failed(format!("git could not be started: {err}"));
-        process::start(launch, &self.grant, &self.here, self.cx, cannot).await
+        process::start(launch, &self.grant, &self.here, self.cx, None, cannot).await
     }
 }

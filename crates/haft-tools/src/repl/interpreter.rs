@@ -15,10 +15,15 @@ use std::{
     time::Duration,
 };
 
-use haft_shell::run::{Ended, Process, Stopped};
+use haft_shell::{
+    run::{Ended, Process, Stopped},
+    sandbox::Gatekeeper,
+};
 use haft_tool::{BoxFuture, Cx, Grant, Progress, Task, TaskNews, TaskState};
+use tokio::time::Instant;
 
 use super::language::Language;
+use crate::gate::CallGate;
 
 /// How long a snippet has to end when it is interrupted because it took too long.
 const GRACE: Duration = Duration::from_secs(2);
@@ -41,6 +46,8 @@ pub(super) struct Interpreter {
     pub(super) process: Process,
     /// With what it was started.
     pub(super) grant: Grant,
+    /// Asks about what it attempts, by the call that gives it work.
+    gate: Arc<CallGate>,
     /// How long it stays without work.
     idle: Duration,
     busy: AtomicBool,
@@ -73,8 +80,14 @@ enum Answer {
 }
 
 impl Interpreter {
-    pub(super) fn new(language: Language, process: Process, grant: Grant, idle: Duration) -> Interpreter {
-        Interpreter { language, process, grant, idle, busy: AtomicBool::new(false) }
+    pub(super) fn new(
+        language: Language,
+        process: Process,
+        grant: Grant,
+        gate: Arc<CallGate>,
+        idle: Duration,
+    ) -> Interpreter {
+        Interpreter { language, process, grant, gate, idle, busy: AtomicBool::new(false) }
     }
 
     /// Waits until it says its first word. Says no if it ends before.
@@ -131,6 +144,7 @@ impl Shift<'_> {
     pub(super) async fn run(mut self, code: &str, limit: Duration, cx: &Cx) -> Outcome {
         let word = word();
         let process = &self.interpreter.process;
+        self.interpreter.gate.open(cx);
         process.say(&[code.len().to_string().as_bytes(), b"\0", code.as_bytes(), b"\0"].concat());
         process.say(&[word.as_bytes(), b"\0"].concat());
         let outcome = match self.first(&word, limit, cx).await {
@@ -153,7 +167,11 @@ impl Shift<'_> {
                 biased;
                 answer = &mut answer => return Ok(answer),
                 () = cx.cancelled() => return Err(Why::Cancelled),
-                () = &mut limit => return Err(Why::TimedOut),
+                () = &mut limit => match self.interpreter.process.is_paused() {
+                    // It waits for the person, not for itself.
+                    true => limit.as_mut().reset(Instant::now() + TICK),
+                    false => return Err(Why::TimedOut),
+                },
                 _ = ticks.tick() => reported = self.report_progress(reported, cx),
             }
         }
@@ -194,6 +212,7 @@ impl Drop for Shift<'_> {
         } else {
             self.interpreter.process.stop();
         }
+        self.interpreter.gate.close();
         self.interpreter.busy.store(false, Ordering::Release);
     }
 }

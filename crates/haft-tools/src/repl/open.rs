@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     bash::report::printed,
+    gate::CallGate,
     process::{start, surroundings},
 };
 
@@ -99,8 +100,9 @@ impl Open {
         grant: &Grant,
         cx: &Cx,
     ) -> Result<Arc<Interpreter>, Fault> {
-        let process = launch(language, options, grant, cx).await?;
-        let interpreter = Arc::new(Interpreter::new(language, process, grant.clone(), options.idle));
+        let gate = Arc::new(CallGate::new(cx));
+        let process = launch(language, options, grant, cx, &gate).await?;
+        let interpreter = Arc::new(Interpreter::new(language, process, grant.clone(), gate, options.idle));
         // The time of a snippet begins when there is somebody to run it, and to be interrupted.
         let is_ready = tokio::time::timeout(LONGEST_START, interpreter.is_ready()).await;
         if is_ready != Ok(true) {
@@ -135,7 +137,13 @@ fn serves(interpreter: &Interpreter, grant: &Grant) -> Result<(), Fault> {
     Err(Fault::denied(Refusal::Sandbox, message))
 }
 
-async fn launch(language: Language, options: &ReplOptions, grant: &Grant, cx: &Cx) -> Result<Process, Fault> {
+async fn launch(
+    language: Language,
+    options: &ReplOptions,
+    grant: &Grant,
+    cx: &Cx,
+    gate: &Arc<CallGate>,
+) -> Result<Process, Fault> {
     let session = cx.session();
     let program =
         language.program(Some(&session.workspace)).ok_or_else(|| not_installed(language, &session))?;
@@ -150,7 +158,7 @@ async fn launch(language: Language, options: &ReplOptions, grant: &Grant, cx: &C
     launch.set.push(("PATH".into(), Lookup::new(&session.workspace).outside_path()));
     launch.room.most = options.most_output;
     launch.spoken_to = true;
-    start(launch, grant, &session, cx, |err| cannot_start(language, err)).await
+    start(launch, grant, &session, cx, Some(gate.clone()), |err| cannot_start(language, err)).await
 }
 
 fn not_installed(language: Language, session: &SessionFacts) -> Fault {

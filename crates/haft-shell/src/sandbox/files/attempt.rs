@@ -13,6 +13,9 @@ pub trait Gatekeeper: fmt::Debug + Send + Sync {
     /// Has the attempt decided, and returns at once. The command waits in its system call until `decision` is used or dropped,
     /// which refuses.
     fn decide(&self, attempt: Attempt, decision: Decision);
+
+    /// Refuses from now on, what is undecided included: the call ends, and the process goes on without it.
+    fn close(&self) {}
 }
 
 /// A change of a protected name that a command attempts.

@@ -2,8 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages};
@@ -48,7 +49,7 @@ pub(super) struct Inspector {
     guidance: BTreeMap<PathBuf, (Nanoseconds, &'static str)>,
     /// Settings of repositories that were seen.
     settings: BTreeSet<PathBuf>,
-    changes: Vec<ProtectedChange>,
+    changes: Arc<Mutex<Vec<ProtectedChange>>>,
 }
 
 /// The times of an entry.
@@ -74,7 +75,7 @@ impl Inspector {
             shelf,
             guidance: BTreeMap::new(),
             settings: BTreeSet::new(),
-            changes: Vec::new(),
+            changes: Arc::default(),
         }
     }
 
@@ -121,8 +122,13 @@ impl Inspector {
         }
     }
 
-    /// Looks at what was known when the command has ended. Returns all that was found.
-    pub(super) fn finish(mut self) -> Vec<ProtectedChange> {
+    /// What is found, for others to read.
+    pub(super) fn found(&self) -> Arc<Mutex<Vec<ProtectedChange>>> {
+        Arc::clone(&self.changes)
+    }
+
+    /// Looks at what was known when the command has ended.
+    pub(super) fn finish(mut self) {
         for path in std::mem::take(&mut self.settings) {
             self.inspect_settings(&path);
         }
@@ -131,7 +137,6 @@ impl Inspector {
                 self.add(path, effect, ChangeOutcome::Kept);
             }
         }
-        self.changes
     }
 
     /// Whether the call was permitted to write a place, before it started or since.
@@ -200,12 +205,13 @@ impl Inspector {
     }
 
     fn add(&mut self, path: PathBuf, effect: &'static str, outcome: ChangeOutcome) {
-        let is_told = self.changes.iter().any(|change| {
-            change.path == path && std::mem::discriminant(&change.outcome) == std::mem::discriminant(&outcome)
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_told = changes.iter().any(|change| {
+            change.path == path && mem::discriminant(&change.outcome) == mem::discriminant(&outcome)
         });
         // What is set aside a second time is kept, too, but the first one says enough.
-        if !is_told && self.changes.len() < CHANGES_LIMIT {
-            self.changes.push(ProtectedChange { path, effect, outcome });
+        if !is_told && changes.len() < CHANGES_LIMIT {
+            changes.push(ProtectedChange { path, effect, outcome });
         }
     }
 

@@ -26,7 +26,7 @@ use std::{
     fmt, io, mem,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
 };
 
@@ -124,12 +124,13 @@ pub(super) struct Watched {
 pub(super) struct NameWatch {
     end: Arc<OwnedFd>,
     state: State,
+    found: Arc<Mutex<Vec<ProtectedChange>>>,
 }
 
 #[derive(Debug)]
 enum State {
     Prepared(Box<inspect::Inspector>),
-    Running(JoinHandle<Vec<ProtectedChange>>),
+    Running(JoinHandle<()>),
     Ended,
 }
 
@@ -144,7 +145,8 @@ impl NameWatch {
     ) -> Result<NameWatch, SandboxError> {
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
         let inspector = inspect::Inspector::new(watched, baseline, activity, outcome);
-        Ok(NameWatch { end: Arc::new(end), state: State::Prepared(Box::new(inspector)) })
+        let found = inspector.found();
+        Ok(NameWatch { end: Arc::new(end), state: State::Prepared(Box::new(inspector)), found })
     }
 
     /// Starts to watch.
@@ -157,15 +159,18 @@ impl NameWatch {
         Ok(())
     }
 
-    /// Ends the watch after a last look. The command must have ended.
-    pub(super) fn finish(mut self) -> Vec<ProtectedChange> {
-        self.stop()
+    /// Ends the watch after a last look, and returns what was found. The command must have ended.
+    pub(super) fn finish(&mut self) -> Vec<ProtectedChange> {
+        if let State::Running(thread) = mem::replace(&mut self.state, State::Ended) {
+            let _ = rustix::io::write(&*self.end, &1u64.to_ne_bytes());
+            let _ = thread.join();
+        }
+        self.found()
     }
 
-    fn stop(&mut self) -> Vec<ProtectedChange> {
-        let State::Running(thread) = mem::replace(&mut self.state, State::Ended) else { return Vec::new() };
-        let _ = rustix::io::write(&*self.end, &1u64.to_ne_bytes());
-        thread.join().unwrap_or_default()
+    /// Returns what was found so far.
+    pub(super) fn found(&self) -> Vec<ProtectedChange> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -175,7 +180,7 @@ fn failed(err: impl Into<io::Error>) -> SandboxError {
 
 impl Drop for NameWatch {
     fn drop(&mut self) {
-        self.stop();
+        self.finish();
     }
 }
 

@@ -83,7 +83,7 @@ const REPOSITORY: &[(&str, &str)] =
 #[test]
 fn a_protected_name_is_set_aside_while_the_command_runs() {
     let world = world(&[("a/b/c/d/e/f", ""), (".vscode/settings.json", "{}")]);
-    let watch = world.watch_with(|watched| drop(watched.frozen.insert(watched.roots[0].join(".vscode"))));
+    let mut watch = world.watch_with(|watched| watched.frozen.extend([watched.roots[0].join(".vscode")]));
     std::thread::sleep(Duration::from_millis(100));
     for file in [".envrc", "a/b/c/d/e/.npmrc", "new/deep/er/.claude/settings.json"] {
         world.write(file, "evil");
@@ -108,7 +108,7 @@ fn a_protected_name_is_set_aside_while_the_command_runs() {
 #[test]
 fn a_directory_that_is_renamed_to_a_protected_name_is_set_aside() {
     let world = world(&[("plain/tasks.json", "{}"), ("x/other", "")]);
-    let watch = world.watch();
+    let mut watch = world.watch();
     std::thread::sleep(Duration::from_millis(100));
     world.activity.record();
     fs::rename(world.root.join("plain"), world.root.join("x/.vscode")).unwrap();
@@ -122,7 +122,7 @@ fn a_directory_that_is_renamed_to_a_protected_name_is_set_aside() {
 #[test]
 fn what_the_person_makes_meanwhile_stays() {
     let world = world(&[("a", "")]);
-    let watch = world.watch();
+    let mut watch = world.watch();
     std::thread::sleep(Duration::from_millis(100));
     world.write_as_person(".vscode/settings.json", "{}");
     world.write_as_person("AGENTS.md", "x");
@@ -134,7 +134,7 @@ fn what_the_person_makes_meanwhile_stays() {
 #[test]
 fn what_was_permitted_and_what_packages_bring_stays() {
     let world = world(&[("a", "")]);
-    let watch = world.watch_with(|watched| watched.permitted.push(watched.roots[0].join(".vscode")));
+    let mut watch = world.watch_with(|watched| watched.permitted.push(watched.roots[0].join(".vscode")));
     world.write(".vscode/settings.json", "{}");
     world.write("node_modules/x/.vscode/settings.json", "{}");
     std::thread::sleep(Duration::from_millis(100));
@@ -145,7 +145,7 @@ fn what_was_permitted_and_what_packages_bring_stays() {
 #[test]
 fn names_that_appear_before_the_watch_sees_them_are_found_at_the_end() {
     let world = world(&[("a", "")]);
-    let watch = world.watch();
+    let mut watch = world.watch();
     world.write("b/c/.envrc", "x");
     let changes = watch.finish();
     assert!(!world.is_there("b/c/.envrc"), "{changes:?}");
@@ -154,7 +154,7 @@ fn names_that_appear_before_the_watch_sees_them_are_found_at_the_end() {
 #[test]
 fn powerful_settings_of_git_are_taken_back_and_harmless_ones_stay() {
     let world = world(REPOSITORY);
-    let watch = world.watch();
+    let mut watch = world.watch();
     std::thread::sleep(Duration::from_millis(100));
     let settings = "[core]\n\tbare = false\n\tfsmonitor = ./evil\n[branch \"x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n";
     world.write(".git/config.lock", settings);
@@ -175,7 +175,7 @@ fn powerful_settings_of_git_are_taken_back_and_harmless_ones_stay() {
 #[test]
 fn a_new_repository_works_without_its_powerful_settings() {
     let world = world(&[("a", "")]);
-    let watch = world.watch();
+    let mut watch = world.watch();
     world.write("sub/.git/HEAD", "ref: refs/heads/main\n");
     world.write(
         "sub/.git/config",
@@ -189,7 +189,7 @@ fn a_new_repository_works_without_its_powerful_settings() {
 #[test]
 fn a_file_that_leads_git_elsewhere_is_set_aside_unless_what_it_leads_to_is_guarded() {
     let world = world(REPOSITORY);
-    let watch = world.watch();
+    let mut watch = world.watch();
     world.write(".git/worktrees/w/HEAD", "x");
     world.write("w/.git", &format!("gitdir: {}/.git/worktrees/w\n", world.root.display()));
     world.write("evil/HEAD", "x");
@@ -201,7 +201,7 @@ fn a_file_that_leads_git_elsewhere_is_set_aside_unless_what_it_leads_to_is_guard
 #[test]
 fn guidance_that_was_changed_is_told_and_stays() {
     let world = world(&[("AGENTS.md", "a"), ("CLAUDE.md", "a")]);
-    let watch = world.watch();
+    let mut watch = world.watch();
     std::thread::sleep(Duration::from_millis(100));
     world.write("AGENTS.md", "b");
     world.write("sub/rust-toolchain.toml", "x");
@@ -225,7 +225,7 @@ fn a_link_in_the_way_does_not_lead_the_move_elsewhere() {
 #[test]
 fn a_racing_name_lives_for_milliseconds() {
     let world = world(&[("a", "")]);
-    let watch = world.watch();
+    let mut watch = world.watch();
     std::thread::sleep(Duration::from_millis(100));
     let mut times: Vec<Duration> = (0..100)
         .map(|_| {

@@ -15,7 +15,7 @@ use rustix::{
 };
 
 use super::{
-    DIRECTORIES_LIMIT, ProtectedChange, WATCHES_LIMIT,
+    DIRECTORIES_LIMIT, WATCHES_LIMIT,
     inspect::{Inspector, Look},
     settings::is_in_repository,
 };
@@ -23,8 +23,8 @@ use super::{
 /// The part of the user's watches that one command may take.
 const WATCHES_SHARE: usize = 32;
 
-/// Watches until the end, looks once more, and returns what was found.
-pub(super) fn watch(inspector: Inspector, end: BorrowedFd<'_>) -> Vec<ProtectedChange> {
+/// Watches until the end, and looks once more.
+pub(super) fn watch(inspector: Inspector, end: BorrowedFd<'_>) {
     let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
     let covers_all = inotify.is_some();
     let mut watcher =
@@ -36,7 +36,7 @@ pub(super) fn watch(inspector: Inspector, end: BorrowedFd<'_>) -> Vec<ProtectedC
         watcher.limit = DIRECTORIES_LIMIT;
         watcher.look_at_roots(Look::Last);
     }
-    watcher.inspector.finish()
+    watcher.inspector.finish();
 }
 
 struct Watcher<'a> {

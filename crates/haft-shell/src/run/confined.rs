@@ -27,6 +27,7 @@ impl Fence for Guard {
 
     fn facts(&self, output: &[u8]) -> Vec<String> {
         let mut facts: Vec<String> = self.blocked(output).iter().map(ToString::to_string).collect();
+        facts.extend(self.copy_failures());
         facts.extend(self.protected_changes_so_far().iter().map(ToString::to_string));
         if !self.level().is_complete() {
             facts.push(format!("the sandbox here is {}", self.level()));
@@ -39,6 +40,7 @@ impl Fence for Guard {
     }
 
     fn protected_changes(&self) -> Vec<ProtectedChange> {
+        self.copy_out();
         Guard::protected_changes(self)
     }
 

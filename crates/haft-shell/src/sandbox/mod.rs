@@ -32,7 +32,7 @@ mod plan; //         from what is wanted to what is done
 mod name_watch; //   names that appear without permission
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod blank; //        letting a name be made
+mod single_files; // files that it may make elsewhere
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
@@ -73,6 +73,7 @@ use crate::proxy::{Hosts, Proxy};
 use files::{FileGuard, Outcome, Scope};
 use name_watch::{Activity, Creations, NameWatch};
 use plan::Plan;
+use single_files::{SingleFileHandler, SingleFiles};
 use supervisor::{Handlers, Supervisor};
 
 /// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
@@ -146,18 +147,29 @@ impl Confinement {
         }
         hosts(&self.network)?;
         let mut guarded = None;
-        let (plan, handlers) = Plan::new(self, support, |scope| self.handlers(scope, &mut guarded))?;
+        let (plan, handlers) =
+            Plan::new(self, support, |scope, single| self.handlers(scope, single, &mut guarded))?;
         let (outcome, activity) = guarded.unzip();
         let outcome = outcome.unwrap_or_default();
         Ok(Prepared { plan, level, confinement: self.clone(), handlers, outcome, activity })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self, scope: Scope, guarded: &mut Option<(Arc<Outcome>, Arc<Activity>)>) -> Handlers {
+    fn handlers(
+        &self,
+        scope: Scope,
+        single: &Arc<SingleFiles>,
+        guarded: &mut Option<(Arc<Outcome>, Arc<Activity>)>,
+    ) -> Handlers {
         let files = FileGuard::new(scope, self.gatekeeper.clone());
         let activity = Arc::<Activity>::default();
         *guarded = Some((files.outcome(), Arc::clone(&activity)));
-        Handlers(vec![Box::new(Creations(activity)), Box::new(files)])
+        let mut handlers = Handlers(vec![Box::new(Creations(activity))]);
+        if !single.is_empty() {
+            handlers.0.push(Box::new(SingleFileHandler(Arc::clone(single))));
+        }
+        handlers.0.push(Box::new(files));
+        handlers
     }
 }
 
@@ -177,7 +189,7 @@ impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        let plan = Plan::new(confinement, &Support::here(), |_, _| handlers);
         (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
@@ -266,6 +278,16 @@ impl Guard {
         watch.as_mut().map(NameWatch::finish).unwrap_or_default()
     }
 
+    /// Copies out the single files that the process made in directories of its own. The process must have ended.
+    pub fn copy_out(&self) {
+        self.plan.single_files.copy_out();
+    }
+
+    /// Returns what could not be copied out, in words.
+    pub fn copy_failures(&self) -> Vec<String> {
+        self.plan.single_files.failures()
+    }
+
     /// Returns what was found of it so far.
     pub fn protected_changes_so_far(&self) -> Vec<ProtectedChange> {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
@@ -324,6 +346,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
         drop(self.lifeline.take());
-        self.plan.tidy();
+        self.plan.single_files.copy_out();
     }
 }

@@ -15,7 +15,6 @@ use std::{
 
 use super::{
     Confinement, Limits, Loopback, Network, SandboxError, Support,
-    blank::Blank,
     files::Scope,
     landlock::Landlock,
     mounts::{Closed, MOST, Mounts, Temporary},
@@ -25,6 +24,7 @@ use super::{
     readable,
     report::{Report, Step},
     seccomp::{Filter, Sockets},
+    single_files::SingleFiles,
     supervisor::Handlers,
     sys::{self, Answer, Stack, c_string},
 };
@@ -50,7 +50,8 @@ pub(super) struct Plan {
     pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
-    blanks: Vec<Blank>,
+    /// Files that the command may make in directories that it may not change.
+    pub(super) single_files: Arc<SingleFiles>,
     /// What is looked at when protected names appear. None for what writes nothing.
     pub(super) watched: Option<(Watched, Baseline)>,
     lifeline: Option<OwnedFd>,
@@ -66,18 +67,23 @@ impl Plan {
     pub(super) fn new(
         wanted: &Confinement,
         support: &Support,
-        handlers: impl FnOnce(Scope) -> Handlers,
+        handlers: impl FnOnce(Scope, &Arc<SingleFiles>) -> Handlers,
     ) -> Result<(Plan, Handlers), SandboxError> {
         let places = Places::of(wanted)?;
         let has_namespaces = support.namespaces.is_ok();
         let is_closed = wanted.network != Network::On;
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
-        // Before anything looks for what may be changed.
-        let blanks = places.blanks()?;
         let is_guarded = support.seccomp && support.notifications && !wanted.only_looks;
+        let single_files = Arc::new(SingleFiles::open(&places.made)?);
+        if !is_guarded && !single_files.is_empty() {
+            return Err(cannot_make(&places.made));
+        }
         let mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
-        let handlers =
-            if is_guarded { handlers(places.scope(wanted, mounts.as_ref())) } else { Handlers::default() };
+        let handlers = if is_guarded {
+            handlers(places.scope(wanted, mounts.as_ref()), &single_files)
+        } else {
+            Handlers::default()
+        };
         let writes = !wanted.only_looks && places.write.iter().any(|root| root.is_dir());
         let watched = writes.then(|| places.watched(wanted, mounts.as_ref()));
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
@@ -110,7 +116,7 @@ impl Plan {
             stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
-            blanks,
+            single_files,
             watched,
             lifeline: None,
             passage,
@@ -123,9 +129,7 @@ impl Plan {
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        let needed = self.blanks.iter().map(Blank::descriptor);
-        self.kept = needed.chain([theirs.as_raw_fd()]).collect();
-        self.kept.sort_unstable();
+        self.kept = vec![theirs.as_raw_fd()];
         self.lifeline = Some(theirs);
         Ok(ours)
     }
@@ -185,15 +189,6 @@ impl Plan {
         Ok(Some(Arc::new(made)))
     }
 
-    /// Removes what lets names be made, unless the outer process has. Takes no memory, and may be done twice.
-    pub(super) fn tidy(&self) {
-        if self.report.is_tidy() {
-            return self.blanks.iter().for_each(Blank::is_gone);
-        }
-        self.blanks.iter().for_each(Blank::remove);
-        self.report.tidied();
-    }
-
     /// What failed in the new process, in words.
     pub(super) fn failure(&self) -> Option<SandboxError> {
         let (step, words, item, errno) = self.report.failure()?;
@@ -213,7 +208,7 @@ struct Places {
     cwd: PathBuf,
     /// None inside another.
     write: Vec<PathBuf>,
-    /// Of these, the ones that are not there yet.
+    /// Single files that are not there yet.
     made: Vec<PathBuf>,
     /// What may be read besides; none if that is everything.
     read: Option<Vec<PathBuf>>,
@@ -250,17 +245,19 @@ impl Places {
         for path in &wanted.write {
             write.push(writable(path)?);
         }
-        let mut made: Vec<PathBuf> = write.iter().filter(|path| Blank::is_at(path)).cloned().collect();
+        let mut made = Vec::new();
         for path in &wanted.make {
-            made.push(makeable(path)?);
+            let place = makeable(path)?;
+            // What is there by now is written like the rest.
+            let is_there = fs::symlink_metadata(&place).is_ok();
+            if is_there { &mut write } else { &mut made }.push(place);
         }
-        write.extend(made.iter().cloned());
         write.sort();
         write.dedup_by(|inner, outer| inner.starts_with(outer));
         if write.len() > MOST {
             return Err(SandboxError::Policy(format!("at most {MOST} directories can be given for writing")));
         }
-        made.retain(|path| write.contains(path));
+        made.retain(|path| !write.iter().any(|root| path.starts_with(root)));
         made.sort();
         made.dedup();
         let mut deny_read = Vec::new();
@@ -276,8 +273,8 @@ impl Places {
 
     /// What is given for writing cannot be in what may not be read.
     fn agree(self) -> Result<Places, SandboxError> {
-        let pairs =
-            self.write.iter().flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
+        let given = self.write.iter().chain(&self.made);
+        let pairs = given.flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
         if let Some((write, denied)) = pairs.into_iter().find(|(write, denied)| write.starts_with(denied)) {
             let (write, denied) = (write.display(), denied.display());
             let words = format!(
@@ -286,12 +283,6 @@ impl Places {
             return Err(SandboxError::Policy(words));
         }
         Ok(self)
-    }
-
-    /// Something to be written for every file that may be made. What is there by now is written like the rest.
-    fn blanks(&self) -> Result<Vec<Blank>, SandboxError> {
-        let blanks = self.made.iter().map(|path| Blank::at(path));
-        blanks.filter_map(Result::transpose).collect()
     }
 
     /// What is looked at when protected names appear.
@@ -537,6 +528,16 @@ fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
 fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
     let what = "open for writing";
     to_give(what, path, real(what, path)?)
+}
+
+/// What to do where no supervisor can make a single file.
+fn cannot_make(made: &[PathBuf]) -> SandboxError {
+    let directories: BTreeSet<_> =
+        made.iter().filter_map(|path| path.parent()).map(|path| path.display().to_string()).collect();
+    let directories = directories.into_iter().collect::<Vec<_>>().join(", ");
+    SandboxError::Policy(format!(
+        "this kernel cannot let a command make a single file; ask for permission to write its directory: {directories}"
+    ))
 }
 
 /// Where a file will be. Its directory is there, or nothing can be: to make that as well would be to give what is above it.

@@ -240,3 +240,39 @@ fn a_racing_name_lives_for_milliseconds() {
     assert!(times[50] < Duration::from_millis(50), "{times:?}");
     assert_eq!(watch.finish().len(), 1);
 }
+
+/// Flips a path between a plain and a protected name while another thread opens it.
+const RACE: &str = r#"
+import ctypes, threading, time
+libc = ctypes.CDLL(None)
+path = ctypes.create_string_buffer(b"xenvrc")
+end = time.time() + 2
+def flip():
+    while time.time() < end:
+        ctypes.memset(path, ord("."), 1); ctypes.memset(path, ord("x"), 1)
+threading.Thread(target=flip).start()
+while time.time() < end:
+    ctypes.memset(path, ord("x"), 1)
+    fd = libc.open(path, 0o101, 0o644)
+    if fd >= 0: libc.close(fd)
+"#;
+
+#[test]
+fn a_program_that_changes_a_path_while_it_is_read_leaves_no_protected_name() {
+    let support = crate::sandbox::Support::here();
+    if support.namespaces.is_err() || !Path::new("/usr/bin/python3").exists() {
+        println!("skipped: {support}");
+        return;
+    }
+    let world = world(&[("a", "")]);
+    let confinement = crate::sandbox::Confinement {
+        write: vec![world.root.clone()],
+        shelf: Some(world.shelf.clone()),
+        ..crate::sandbox::Confinement::at(&world.root)
+    };
+    let ended = confinement.foreground(&"/usr/bin/python3".into(), &["-c".into(), RACE.into()]).unwrap();
+    println!("set aside: {:?}, refused: {:?}", ended.protected_changes, ended.blocked);
+    assert!(world.is_there("xenvrc") && !world.is_there(".envrc"));
+    let names = fs::read_dir(&world.root).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(names.count(), 2, "nothing of haft's stands there");
+}

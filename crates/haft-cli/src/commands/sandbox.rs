@@ -45,6 +45,8 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     let here = |paths: &[PathBuf]| paths.iter().map(|path| place.cwd.join(path)).collect();
     let confinement = Confinement {
         write: here(&args.write),
+        // A protected name that is given by itself is meant.
+        permitted: here(&args.write),
         deny_read: here(&args.deny_read),
         network: network(&args.network)?,
         required: args.required,

@@ -28,8 +28,7 @@ impl Refusals<'_> {
         if ended.status.is_success() || ended.stopped.is_some() {
             return None;
         }
-        let blocked: Vec<&Blocked> =
-            ended.blocked.iter().filter(|blocked| !matches!(blocked, Blocked::Read(_))).collect();
+        let blocked: Vec<&Blocked> = ended.blocked.iter().filter(|blocked| is_open(blocked)).collect();
         (!blocked.is_empty()).then_some(Refusals { blocked, ended })
     }
 
@@ -117,6 +116,11 @@ impl Refusals<'_> {
         }
         format!("{} of this tool asks for it, where a person or a rule can allow it", arguments.join(" and "))
     }
+}
+
+/// Returns true unless a rule denies it, or the person was asked about it while the command ran.
+fn is_open(blocked: &Blocked) -> bool {
+    !matches!(blocked, Blocked::Read(_) | Blocked::Protected { .. })
 }
 
 /// What was refused, in a few words.

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::{
     ChangeOutcome, ProtectedChange, Watched,
     activity::{Activity, Nanoseconds, start_of_watch},
-    settings::{self, Baseline},
+    settings::{self, Baseline, Target},
     shelf::{Shelf, open_below},
     split,
 };
@@ -49,6 +49,9 @@ pub(super) struct Inspector {
     guidance: BTreeMap<PathBuf, (Nanoseconds, &'static str)>,
     /// Settings of repositories that were seen.
     settings: BTreeSet<PathBuf>,
+    /// Files that lead to a repository, which may change again.
+    gitfiles: BTreeSet<PathBuf>,
+    watch_next: Vec<PathBuf>,
     changes: Arc<Mutex<Vec<ProtectedChange>>>,
 }
 
@@ -75,6 +78,8 @@ impl Inspector {
             shelf,
             guidance: BTreeMap::new(),
             settings: BTreeSet::new(),
+            gitfiles: BTreeSet::new(),
+            watch_next: Vec::new(),
             changes: Arc::default(),
         }
     }
@@ -111,15 +116,32 @@ impl Inspector {
                 }
                 false
             }
+            Some(found) if found.part == Part::Directory && path.ends_with(".git") => {
+                self.inspect_gitfile(&root, &relative, found, look);
+                false
+            }
             Some(found) => {
-                let is_gitfile =
-                    found.part == Part::Directory && path.file_name().is_some_and(|name| name == ".git");
-                if !(is_gitfile && settings::leads_to_guarded_repository(&root, &relative)) {
-                    self.inspect_code(&root, &relative, found, look);
-                }
+                self.inspect_code(&root, &relative, found, look);
                 false
             }
         }
+    }
+
+    /// A file `.git` says where the repository of a linked worktree or a submodule is. Git creates it empty and then writes it: an empty
+    /// one leads nowhere, and is looked at again when it is written.
+    fn inspect_gitfile(&mut self, root: &Path, relative: &Path, found: Protected, look: Look) {
+        let path = root.join(relative);
+        match settings::target_of_gitfile(root, relative) {
+            Target::Nothing => {}
+            Target::Guarded => drop(self.gitfiles.insert(path)),
+            Target::Elsewhere => return self.inspect_code(root, relative, found, look),
+        }
+        self.watch_next.push(root.join(relative));
+    }
+
+    /// Files whose changes are to be seen from now on.
+    pub(super) fn take_files_to_watch(&mut self) -> Vec<PathBuf> {
+        mem::take(&mut self.watch_next)
     }
 
     /// What is found, for others to read.
@@ -129,10 +151,13 @@ impl Inspector {
 
     /// Looks at what was known when the command has ended.
     pub(super) fn finish(mut self) {
-        for path in std::mem::take(&mut self.settings) {
+        for path in mem::take(&mut self.gitfiles) {
+            self.inspect(&path, false, Look::Event);
+        }
+        for path in mem::take(&mut self.settings) {
             self.inspect_settings(&path);
         }
-        for (path, (changed, effect)) in std::mem::take(&mut self.guidance) {
+        for (path, (changed, effect)) in mem::take(&mut self.guidance) {
             if self.times(&path).is_some_and(|now| now.changed > changed && self.is_by_command(now.changed)) {
                 self.add(path, effect, ChangeOutcome::Kept);
             }

@@ -2,8 +2,10 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs::File,
     io::{self, Read, Write},
+    os::{fd::AsFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
 };
 
@@ -86,7 +88,7 @@ fn read(file: File) -> io::Result<Vec<u8>> {
 }
 
 /// Puts other bytes in the place of a file in one step, with its permissions.
-fn replace(directory: &impl std::os::fd::AsFd, name: &std::ffi::OsStr, bytes: &[u8]) -> io::Result<()> {
+fn replace(directory: &impl AsFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     let mode = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777;
     let mut temporary = name.to_owned();
     temporary.push(format!(".haft-{}", std::process::id()));
@@ -99,20 +101,43 @@ fn replace(directory: &impl std::os::fd::AsFd, name: &std::ffi::OsStr, bytes: &[
     written
 }
 
-/// Returns true if a file says nothing but where the repository of a linked worktree or submodule is, and that is guarded, too.
-pub(super) fn leads_to_guarded_repository(root: &Path, relative: &Path) -> bool {
-    let Ok(directory) = open_below(root, relative.parent().unwrap_or(Path::new(""))) else { return false };
-    let Some(name) = relative.file_name() else { return false };
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let text = openat(&directory, name, flags, Mode::empty()).map_err(io::Error::from);
-    let Ok(text) = text.and_then(|file| read(File::from(file))) else { return false };
-    let Some(place) = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else { return false };
-    let place = Path::new(std::ffi::OsStr::from_bytes(place));
-    let place = by_number(&directory).join(place).canonicalize();
-    place.is_ok_and(|place| {
-        let names: Vec<_> = place.components().map(|part| part.as_os_str()).collect();
-        names.windows(2).any(|pair| pair[0] == ".git" && (pair[1] == "modules" || pair[1] == "worktrees"))
-    })
+/// The target of a file `.git`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// It is empty, or gone.
+    Nothing,
+    /// A repository whose settings are guarded by their place.
+    Guarded,
+    /// Anything else.
+    Elsewhere,
 }
 
-use std::os::unix::ffi::OsStrExt;
+/// Returns where the repository of a linked worktree or submodule is.
+pub(super) fn target_of_gitfile(root: &Path, relative: &Path) -> Target {
+    let parent = relative.parent().unwrap_or(Path::new(""));
+    let (Ok(directory), Some(name)) = (open_below(root, parent), relative.file_name()) else {
+        return Target::Nothing;
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let text = match openat(&directory, name, flags, Mode::empty()) {
+        Ok(file) => read(File::from(file)),
+        Err(rustix::io::Errno::NOENT) => return Target::Nothing,
+        Err(err) => Err(err.into()),
+    };
+    let Ok(text) = text else { return Target::Elsewhere };
+    if text.is_empty() {
+        return Target::Nothing;
+    }
+    let Some(place) = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else { return Target::Elsewhere };
+    let place = by_number(&directory).join(OsStr::from_bytes(place)).canonicalize();
+    match place.is_ok_and(|place| is_guarded(&place)) {
+        true => Target::Guarded,
+        false => Target::Elsewhere,
+    }
+}
+
+/// Whether a real path is the directory of a submodule's repository, or of a linked worktree.
+fn is_guarded(place: &Path) -> bool {
+    let names: Vec<_> = place.components().map(|part| part.as_os_str()).collect();
+    names.windows(3).any(|names| names[0] == ".git" && (names[1] == "modules" || names[1] == "worktrees"))
+}

@@ -2,9 +2,13 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    ffi::OsString,
     fs,
     mem::MaybeUninit,
-    os::fd::{BorrowedFd, OwnedFd},
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::ffi::OsStringExt,
+    },
     path::{Path, PathBuf},
 };
 
@@ -42,7 +46,7 @@ pub(super) fn watch(inspector: Inspector, end: BorrowedFd<'_>) {
 struct Watcher<'a> {
     inspector: Inspector,
     inotify: Option<OwnedFd>,
-    /// The directories by the number of their watch.
+    /// The directories, and a few files, by the number of their watch.
     directories: HashMap<i32, PathBuf>,
     /// Directories that may still be looked at.
     limit: usize,
@@ -79,6 +83,7 @@ impl Watcher<'_> {
                 if self.inspector.inspect(&entry.path(), is_directory, look) {
                     waiting.push_back(entry.path());
                 }
+                self.add_files();
             }
         }
     }
@@ -95,6 +100,20 @@ impl Watcher<'_> {
             // What is gone by now needs no watch.
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(_) => self.covers_all = false,
+        }
+    }
+
+    /// Watches the files whose contents decide.
+    fn add_files(&mut self) {
+        for path in self.inspector.take_files_to_watch() {
+            let Some(inotify) = &self.inotify else { return };
+            let flags = WatchFlags::MODIFY | WatchFlags::DONT_FOLLOW;
+            if let Ok(number) = inotify::add_watch(inotify, &path, flags)
+                && self.directories.insert(number, path.clone()).is_none()
+            {
+                // It may have been written before it was watched.
+                self.inspector.inspect(&path, false, Look::Event);
+            }
         }
     }
 
@@ -160,12 +179,14 @@ impl Watcher<'_> {
             self.directories.remove(&number);
             return;
         }
-        let (Some(directory), Some(name)) = (self.directories.get(&number), name) else { return };
-        let path = directory.join(std::ffi::OsString::from_vec(name));
+        let Some(watched) = self.directories.get(&number) else { return };
+        // Without a name it is what is watched itself.
+        let path = name.map_or_else(|| watched.clone(), |name| watched.join(OsString::from_vec(name)));
         let is_directory = kind.contains(ReadFlags::ISDIR);
         if self.inspector.inspect(&path, is_directory, Look::Event) {
             self.look_below(path, Look::Event);
         }
+        self.add_files();
     }
 }
 
@@ -175,5 +196,3 @@ fn watches_limit() -> usize {
     let given = given.and_then(|text| text.trim().parse::<usize>().ok());
     given.map_or(WATCHES_LIMIT, |given| (given / WATCHES_SHARE).min(WATCHES_LIMIT))
 }
-
-use std::os::unix::ffi::OsStringExt;

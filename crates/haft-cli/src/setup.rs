@@ -394,7 +394,7 @@ impl Setup {
     }
 
     fn sandbox(&self) -> haft_engine::Sandbox {
-        let settings::Sandbox { enabled, required, read, write, deny_read, hosts } =
+        let settings::Sandbox { enabled, required, read, write, deny_read, hosts, limits } =
             self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
         // Whoever lets everything run because it is confined does not want it to run otherwise.
@@ -408,6 +408,7 @@ impl Setup {
             write: write.unwrap_or_default(),
             deny_read,
             hosts: hosts.unwrap_or_default(),
+            limits: limits.applied(),
             ..haft_engine::Sandbox::default()
         }
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use haft_redact::Redactor;
-use haft_tool::{IntoTool, SharedTool};
+use haft_tool::{IntoTool, ResourceLimits, SharedTool};
 
 use crate::{
     policy::{Asker, Classifier, Nobody, RuleKeeper, Rules, Written},
@@ -95,6 +95,8 @@ pub struct Sandbox {
     pub deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub hosts: Vec<String>,
+    /// How much the processes of one command may use.
+    pub limits: ResourceLimits,
     /// Rules for commands that run outside of the sandbox. They allow nothing: asking is as without them. Only the user's own
     /// settings should say this.
     pub unsandboxed: Vec<Written>,
@@ -113,6 +115,7 @@ impl Default for Sandbox {
             write: Vec::new(),
             deny_read: Vec::new(),
             hosts: Vec::new(),
+            limits: ResourceLimits::default(),
             unsandboxed: Vec::new(),
             forbid_unsandboxed: false,
         }

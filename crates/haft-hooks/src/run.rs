@@ -87,12 +87,13 @@ fn variables(workspace: &Path) -> Vec<(std::ffi::OsString, std::ffi::OsString)> 
 fn left(process: &Process, ended: &Ended, handler: &Handler) -> Left {
     let (output, is_cut) = process.with_output(text);
     let (errors, _) = process.with_errors(text);
-    let ending = match (ended.stopped, ended.status) {
+    let ending = match (&ended.stopped, ended.status) {
         (Some(Stopped::TimedOut), _) => Ending::Trouble(too_long(handler)),
         (Some(Stopped::WroteTooMuch), _) => {
             Ending::Trouble(format!("wrote more than {} MB and was ended", ROOM.most >> 20))
         }
         (Some(Stopped::Asked), _) => Ending::Trouble("was ended".to_owned()),
+        (Some(Stopped::OverLimit(limit)), _) => Ending::Trouble(format!("was ended: {limit}")),
         (None, Status::Code(code)) => Ending::Code(code),
         (None, status) => Ending::Trouble(format!("did not end by itself: {status}")),
     };

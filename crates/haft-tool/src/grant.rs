@@ -1,6 +1,6 @@
 //! What a process that a call starts may touch.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 /// The limits for the processes of one call: made by the engine from the session's rules and from what the call declared
 /// and was permitted. Roots come from the session, never from a model.
@@ -31,6 +31,39 @@ pub struct Grant {
     /// Whether the session may be in another directory after them. A call that declared everything it does, and nothing that
     /// others stand on, leaves it where it is.
     pub moves: bool,
+    /// How much they may use.
+    pub limits: ResourceLimits,
+}
+
+/// Bounds on what a command uses, with all that it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceLimits {
+    /// Bytes of memory in use: of its processes, and of its private temporary files. `None`: what the machine can spare.
+    pub memory: Option<u64>,
+    /// Processes and threads at once.
+    pub processes: Option<u64>,
+    /// Bytes of one file.
+    pub file_size: Option<u64>,
+    /// Processor time of all its processes together.
+    pub cpu_time: Option<Duration>,
+    /// Bytes that stay free on each file system that it may write. `None`: a fiftieth of it, at most 1 GiB.
+    pub disk_reserve: Option<u64>,
+    /// Files that one process has open.
+    pub open_files: Option<u64>,
+}
+
+impl Default for ResourceLimits {
+    /// Room for any build; an end to a fork bomb, to a file that fills the disk, and to what fills the memory.
+    fn default() -> ResourceLimits {
+        ResourceLimits {
+            memory: None,
+            processes: Some(8192),
+            file_size: Some(64 << 30),
+            cpu_time: None,
+            disk_reserve: None,
+            open_files: None,
+        }
+    }
 }
 
 /// What processes may read.

@@ -71,7 +71,7 @@ pub use effects::{
 };
 pub use fault::{Fault, FaultKind, Refusal};
 pub use files::{FileChange, Files, Hidden, Piece, Sight, Stamp, without_hidden};
-pub use grant::{Grant, ReadScope};
+pub use grant::{Grant, ReadScope, ResourceLimits};
 pub use path::{AbsolutePath, PathBase, by_text};
 pub use reply::{Action, Block, Change, Reply, Whole};
 pub use schema::Schema;

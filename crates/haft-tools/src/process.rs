@@ -56,6 +56,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGa
         deny_read: grant.deny_read.clone(),
         network,
         required: grant.required,
+        limits: grant.limits.clone(),
         home: session.home.clone(),
         beside: beside(cx),
         gatekeeper: gate.map(|gate| gate as Arc<dyn Gatekeeper>),

@@ -1,6 +1,6 @@
 //! `haft sandbox`: a command under the sandbox that Bash would use.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf};
 
 use haft_shell::sandbox::{Confinement, Network, SandboxError};
 
@@ -9,6 +9,7 @@ use crate::{
     exit::{Exit, usage},
     out::{self, Talk},
     place::Place,
+    settings::SandboxLimits,
 };
 
 /// What can be typed after `haft sandbox`.
@@ -27,6 +28,21 @@ pub(crate) struct Args {
     /// Refuse to run it unless everything can be closed
     #[arg(long)]
     required: bool,
+    /// How much memory it may use, with all that it starts [usual: what the machine can spare]
+    #[arg(long, value_name = "MB")]
+    memory_mb: Option<NonZeroUsize>,
+    /// How many processes and threads it may have at once [usual: 8192]
+    #[arg(long, value_name = "COUNT")]
+    processes: Option<NonZeroUsize>,
+    /// How large a file may become [usual: 65536]
+    #[arg(long, value_name = "MB")]
+    file_mb: Option<NonZeroUsize>,
+    /// How much processor time it may use, with all that it starts
+    #[arg(long, value_name = "SECONDS")]
+    cpu_s: Option<NonZeroUsize>,
+    /// How much stays free on each file system that it may write [usual: a fiftieth, at most 1024]
+    #[arg(long, value_name = "MB")]
+    disk_reserve_mb: Option<NonZeroUsize>,
     /// The command
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -50,6 +66,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
         deny_read: here(&args.deny_read),
         network: network(&args.network)?,
         required: args.required,
+        limits: args.limits().applied(),
         home: place.home.clone(),
         ..Confinement::at(&place.cwd)
     };
@@ -58,9 +75,22 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     };
     let ended = confinement.foreground(program, arguments).map_err(refusal)?;
     Talk::new(options.verbose).detail(|| format!("sandbox {}", ended.level));
+    ended.exceeded.iter().for_each(|limit| out::complain(&format!("stopped: {limit}")));
     ended.blocked.iter().for_each(|blocked| out::complain(&blocked.to_string()));
     ended.protected_changes.iter().for_each(|change| out::complain(&change.to_string()));
     Ok(Exit::Passed(ended.code))
+}
+
+impl Args {
+    fn limits(&self) -> SandboxLimits {
+        SandboxLimits {
+            memory_mb: self.memory_mb,
+            processes: self.processes,
+            file_mb: self.file_mb,
+            cpu_s: self.cpu_s,
+            disk_reserve_mb: self.disk_reserve_mb,
+        }
+    }
 }
 
 /// One word, or a list of hosts.

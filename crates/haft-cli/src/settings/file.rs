@@ -19,8 +19,8 @@ use toml::{
 };
 
 use super::{
-    Auto, Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, Secrets, Settings,
-    Store, Undo, Web,
+    Auto, Bash, Delegates, Journal, Level, Limits, Mcp, Model, Note, Results, Sandbox, SandboxLimits,
+    Secrets, Settings, Store, Undo, Web,
     keys::{Step, step},
 };
 use crate::{
@@ -71,6 +71,11 @@ struct WrittenSandbox {
     write: Option<Vec<Spanned<String>>>,
     deny_read: Vec<Spanned<String>>,
     hosts: Option<Vec<String>>,
+    memory_mb: Option<NonZeroUsize>,
+    processes: Option<NonZeroUsize>,
+    file_mb: Option<NonZeroUsize>,
+    cpu_s: Option<NonZeroUsize>,
+    disk_reserve_mb: Option<NonZeroUsize>,
 }
 
 #[derive(Deserialize, Default)]
@@ -259,6 +264,13 @@ impl<'a> File<'a> {
             write: written.write.map(paths).transpose()?,
             deny_read: paths(written.deny_read)?,
             hosts: written.hosts,
+            limits: SandboxLimits {
+                memory_mb: written.memory_mb,
+                processes: written.processes,
+                file_mb: written.file_mb,
+                cpu_s: written.cpu_s,
+                disk_reserve_mb: written.disk_reserve_mb,
+            },
         })
     }
 

@@ -5,6 +5,7 @@
 //! tighten.
 
 use haft_engine::{Settings as Figures, policy::Mode};
+use haft_tool::ResourceLimits;
 
 use super::Settings;
 
@@ -44,6 +45,7 @@ const IDENTITY: &str =
 const LAYER: &str =
     "an allow rule of a workspace stands in [permissions], where the rules of all others are heard with it";
 const REACH: &str = "a workspace does not widen what processes may touch";
+const RESERVE: &str = "how much of your disk stays free is yours to say";
 const SHOWN: &str = "a workspace does not choose what may be shown";
 const PLACE: &str = "where what you do is kept is yours to say";
 const RECORD: &str = "how long what happened is kept is yours to say";
@@ -102,6 +104,11 @@ pub(super) const KEYS: &[Key] = &[
     key("sandbox.write", Never(REACH)),
     key("sandbox.deny_read", Counts),
     key("sandbox.hosts", Never(REACH)),
+    key("sandbox.memory_mb", Lower(|set| figure(set.sandbox.limits.memory_mb, spare_memory_mb()))),
+    key("sandbox.processes", Lower(|set| figure(set.sandbox.limits.processes, processes()))),
+    key("sandbox.file_mb", Lower(|set| figure(set.sandbox.limits.file_mb, file_mb()))),
+    key("sandbox.cpu_s", Lower(|set| figure(set.sandbox.limits.cpu_s, usize::MAX))),
+    key("sandbox.disk_reserve_mb", Never(RESERVE)),
     key("sandbox.permissions.allow", Never(LAYER)),
     key("sandbox.permissions.ask", Counts),
     key("sandbox.permissions.deny", Counts),
@@ -183,6 +190,23 @@ const fn key(path: &'static str, from_workspace: FromWorkspace) -> Key {
 
 fn figure(set: Option<std::num::NonZeroUsize>, usual: usize) -> usize {
     set.map_or(usual, std::num::NonZeroUsize::get)
+}
+
+/// What a command may use of the memory where nothing is set.
+fn spare_memory_mb() -> usize {
+    usize::try_from(haft_shell::sandbox::spare_memory() >> 20).unwrap_or(usize::MAX)
+}
+
+fn processes() -> usize {
+    usual(ResourceLimits::default().processes)
+}
+
+fn file_mb() -> usize {
+    usual(ResourceLimits::default().file_size.map(|bytes| bytes >> 20))
+}
+
+fn usual(limit: Option<u64>) -> usize {
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
 fn figures() -> Figures {

@@ -18,10 +18,12 @@ use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
     str::FromStr,
+    time::Duration,
 };
 
 use haft_engine::policy::{Mode, Rules};
 use haft_model::Dialect;
+use haft_tool::ResourceLimits;
 use serde::{Deserialize, Deserializer, de::Error};
 
 pub(crate) use file::{Document, Told};
@@ -303,6 +305,49 @@ pub(crate) struct Sandbox {
     pub(crate) deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub(crate) hosts: Option<Vec<String>>,
+    /// How much one command may use.
+    pub(crate) limits: SandboxLimits,
+}
+
+/// How much one command may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SandboxLimits {
+    /// Megabytes of memory.
+    pub(crate) memory_mb: Option<NonZeroUsize>,
+    /// Processes and threads at once.
+    pub(crate) processes: Option<NonZeroUsize>,
+    /// Megabytes of one file.
+    pub(crate) file_mb: Option<NonZeroUsize>,
+    /// Seconds of processor time.
+    pub(crate) cpu_s: Option<NonZeroUsize>,
+    /// Megabytes that stay free on each file system that it may write.
+    pub(crate) disk_reserve_mb: Option<NonZeroUsize>,
+}
+
+impl SandboxLimits {
+    fn and(self, later: SandboxLimits) -> SandboxLimits {
+        SandboxLimits {
+            memory_mb: later.memory_mb.or(self.memory_mb),
+            processes: later.processes.or(self.processes),
+            file_mb: later.file_mb.or(self.file_mb),
+            cpu_s: later.cpu_s.or(self.cpu_s),
+            disk_reserve_mb: later.disk_reserve_mb.or(self.disk_reserve_mb),
+        }
+    }
+
+    /// As the sandbox takes them: what is not set is as usual.
+    pub(crate) fn applied(self) -> ResourceLimits {
+        let usual = ResourceLimits::default();
+        let bytes = |megabytes: NonZeroUsize| (megabytes.get() as u64).saturating_mul(1 << 20);
+        ResourceLimits {
+            memory: self.memory_mb.map(bytes).or(usual.memory),
+            processes: self.processes.map(|count| count.get() as u64).or(usual.processes),
+            file_size: self.file_mb.map(bytes).or(usual.file_size),
+            cpu_time: self.cpu_s.map(|seconds| Duration::from_secs(seconds.get() as u64)).or(usual.cpu_time),
+            disk_reserve: self.disk_reserve_mb.map(bytes).or(usual.disk_reserve),
+            ..usual
+        }
+    }
 }
 
 /// What `[web]` says of fetching.
@@ -538,6 +583,7 @@ impl Sandbox {
             write: both(self.write, later.write),
             deny_read: self.deny_read,
             hosts: both(self.hosts, later.hosts),
+            limits: self.limits.and(later.limits),
         }
     }
 }

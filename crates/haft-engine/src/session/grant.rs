@@ -95,6 +95,7 @@ pub(super) fn grant(
         deny_patterns: patterns(session, entry),
         hosts,
         moves: declared.runs_alone,
+        limits: sandbox.limits.clone(),
     })
 }
 

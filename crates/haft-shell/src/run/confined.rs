@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, Loopback, ProtectedChange};
+use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback, ProtectedChange};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -33,6 +33,10 @@ impl Fence for Guard {
             facts.push(format!("the sandbox here is {}", self.level()));
         }
         facts
+    }
+
+    fn exceeded(&self) -> Option<LimitExceeded> {
+        Guard::exceeded(self)
     }
 
     fn blocked(&self, output: &[u8]) -> Vec<Blocked> {

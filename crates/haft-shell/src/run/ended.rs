@@ -2,7 +2,7 @@
 
 use std::{fmt, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration};
 
-use crate::sandbox::{Blocked, ProtectedChange};
+use crate::sandbox::{Blocked, LimitExceeded, ProtectedChange};
 
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Status {
 }
 
 /// Why a process was ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Stopped {
     /// Somebody asked for it.
     Asked,
@@ -45,6 +45,8 @@ pub enum Stopped {
     TimedOut,
     /// It wrote too much.
     WroteTooMuch,
+    /// It used too much of something else.
+    OverLimit(LimitExceeded),
 }
 
 impl From<ExitStatus> for Status {

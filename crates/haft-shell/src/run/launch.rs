@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::{Blocked, Gatekeeper, Loopback, ProtectedChange};
+use crate::sandbox::{Blocked, Gatekeeper, LimitExceeded, Loopback, ProtectedChange};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -91,6 +91,11 @@ pub trait Fence: Send + Sync {
 
     /// What the model should know: what was held back, judged by what the process wrote, and what guarantees are missing.
     fn facts(&self, output: &[u8]) -> Vec<String>;
+
+    /// The bound that ended the process, if one did.
+    fn exceeded(&self) -> Option<LimitExceeded> {
+        None
+    }
 
     /// What was refused, judged by what the process wrote.
     fn blocked(&self, _output: &[u8]) -> Vec<Blocked> {

@@ -278,7 +278,7 @@ impl Listener {
         let status = self.child.wait().map_or(Status::Unknown, Status::from);
         self.shared.ended(Ended {
             status,
-            stopped: self.stopped,
+            stopped: self.fence.exceeded().map(Stopped::OverLimit).or(self.stopped),
             directory: self.whereabouts.and_then(Whereabouts::told),
             left_running,
             took: self.terms.began.elapsed(),

@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Confinement, protected::is_protected, readable};
+use super::{Confinement, LimitExceeded, Resource, protected::is_protected, readable};
 
 /// Something that the sandbox refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,6 +35,10 @@ pub enum Blocked {
     Loopback,
     /// A system call of this kind.
     Syscall(&'static str),
+    /// A file of more bytes than this.
+    FileSize(u64),
+    /// More in this private directory, which is full.
+    NoSpace(PathBuf),
 }
 
 impl Blocked {
@@ -93,6 +97,12 @@ impl fmt::Display for Blocked {
                  or that run in the background of this session and reach no other hosts"
             ),
             Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
+            Blocked::FileSize(limit) => LimitExceeded { resource: Resource::FileSize, limit: *limit }.fmt(f),
+            Blocked::NoSpace(path) => write!(
+                f,
+                "the command's own {} is full: it is in memory; write large files into the workspace",
+                path.display()
+            ),
         }
     }
 }
@@ -147,6 +157,14 @@ const CALLS: [(&str, &str); 12] = [
     ("clone", "new namespaces"),
 ];
 
+/// How programs and shells say that a file may not become larger.
+const TOO_LARGE_WORDS: [&str; 2] = ["File too large", "File size limit exceeded"];
+
+/// Whether a program complains that there is no room.
+pub(super) fn lacks_space(output: &[u8]) -> bool {
+    memchr::memmem::find(&output[output.len().saturating_sub(TAIL)..], b"No space left on device").is_some()
+}
+
 /// What the end of an output says was refused, and the policy confirms.
 pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked> {
     let tail = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
@@ -158,6 +176,10 @@ pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked
         let blocked =
             paths.filter_map(|path| judge(confinement, path, line)).next().or_else(|| closed_call(line));
         found.extend(blocked.filter(|one| !found.contains(one)));
+    }
+    let is_too_large = TOO_LARGE_WORDS.iter().any(|word| tail.contains(word));
+    if let Some(limit) = confinement.limits.file_size.filter(|_| is_too_large) {
+        found.push(Blocked::FileSize(limit));
     }
     if confinement.network == super::Network::Off && NETWORK_WORDS.iter().any(|word| tail.contains(word)) {
         found.push(Blocked::Syscall("the network"));

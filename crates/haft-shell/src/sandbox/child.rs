@@ -7,6 +7,7 @@
 use std::{io, os::fd::RawFd};
 
 use super::{
+    limits,
     mounts::Mounts,
     plan::Plan,
     report::Step,
@@ -15,6 +16,7 @@ use super::{
 
 /// Confines the process that calls this. It returns in the process that is to become the command, and only there.
 pub(super) fn confine(plan: &Plan) -> io::Result<()> {
+    plan.report.begins(sys::own_pid());
     // Where memory runs out, the kernel ends a command before the program that started it. Without it the command runs, too.
     let _ = sys::write_file(c"/proc/self/oom_score_adj", b"500");
     let confined = match &plan.mounts {
@@ -150,6 +152,8 @@ fn build(plan: &Plan, mounts: &Mounts, outer: RawFd) -> Answer {
     if plan.has_own_network {
         join_network(plan, outer)?;
     }
+    plan.report.at(Step::Limits);
+    plan.pass_root()?;
     give_up_privileges(plan)?;
     // Its memory is a copy of the caller's, keys and all, and the outer process is in it. Nobody inside may look at it.
     sys::prctl(libc::PR_SET_DUMPABLE, 0)?;
@@ -205,7 +209,7 @@ fn become_command(plan: &Plan) -> Answer {
     sys::take_terminal();
     sys::hold_signals(false)?;
     plan.report.at(Step::Limits);
-    plan.limits.enforce()?;
+    limits::enforce(&plan.limits)?;
     plan.report.at(Step::Directory);
     sys::go_to(&plan.cwd)?;
     plan.report.at(Step::Landlock);

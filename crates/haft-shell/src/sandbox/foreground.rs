@@ -6,7 +6,7 @@ use std::{
     process::{Command, ExitStatus},
 };
 
-use super::{Blocked, Confinement, Level, ProtectedChange, SandboxError};
+use super::{Blocked, Confinement, Level, LimitExceeded, ProtectedChange, SandboxError};
 
 /// How a command in the foreground ended.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Ended {
     pub code: u8,
     /// What held.
     pub level: Level,
+    /// The bound that ended it, if one did.
+    pub exceeded: Option<LimitExceeded>,
     /// The hosts that it was refused.
     pub blocked: Vec<Blocked>,
     /// What it changed under protected names.
@@ -35,8 +37,9 @@ impl Confinement {
         guard.started()?;
         let status = child.wait().map_err(SandboxError::Start)?;
         let protected_changes = guard.protected_changes();
-        let (level, blocked) = (guard.level().clone(), guard.blocked(&[]));
-        Ok(Ended { code: code(status), level, blocked, protected_changes })
+        let (exceeded, blocked) = (guard.exceeded(), guard.blocked(&[]));
+        let level = guard.level().clone();
+        Ok(Ended { code: code(status), level, exceeded, blocked, protected_changes })
     }
 }
 

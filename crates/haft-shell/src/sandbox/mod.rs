@@ -51,7 +51,6 @@ mod tests;
 
 use std::{
     io,
-    os::fd::OwnedFd,
     path::PathBuf,
     process::Command,
     sync::{Arc, Mutex, PoisonError},
@@ -62,8 +61,9 @@ pub use environment::environment;
 pub use error::SandboxError;
 pub use files::{Attempt, Decision, Gatekeeper};
 pub use foreground::Ended;
+pub use haft_tool::ResourceLimits;
 pub use level::Level;
-pub use limits::Limits;
+pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
 pub use name_watch::{ChangeOutcome, ProtectedChange};
 pub use network::Network;
@@ -71,6 +71,7 @@ pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
 use files::{FileGuard, Outcome, Scope};
+use limits::{KillSwitch, Watched};
 use name_watch::{Activity, Creations, NameWatch};
 use plan::Plan;
 use single_files::{SingleFileHandler, SingleFiles};
@@ -94,7 +95,7 @@ pub struct Confinement {
     /// What it may reach.
     pub network: Network,
     /// How much it may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Whether it had better not run than run with less than everything here.
     pub required: bool,
     /// The user's home: what is code there is protected as well.
@@ -121,7 +122,7 @@ impl Confinement {
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             required: false,
             home: None,
             shelf: None,
@@ -202,19 +203,19 @@ impl Prepared {
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
         let Prepared { mut plan, level, confinement, handlers, outcome, activity } = self;
         let lifeline = plan.lifeline()?;
-        let watch = plan
-            .watched
+        let names = plan
+            .name_watch
             .take()
-            .map(|(watched, baseline)| NameWatch::prepare(watched, baseline, activity, Arc::clone(&outcome)));
-        let watch = Mutex::new(watch.transpose()?);
+            .map(|(scope, baseline)| NameWatch::prepare(scope, baseline, activity, Arc::clone(&outcome)));
+        let names = Mutex::new(names.transpose()?);
         let own = environment(std::env::vars_os());
         command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
+        let switch = Arc::new(KillSwitch::new(lifeline));
         let handlers = Mutex::new(Some(handlers));
-        let (proxy, loopback, supervisor) = (None, None, None);
-        let lifeline = Some(lifeline);
+        let (proxy, loopback, supervisor, watched) = (None, None, None, None);
         Ok(Guard {
             plan,
             level,
@@ -224,8 +225,9 @@ impl Prepared {
             handlers,
             outcome,
             supervisor,
-            watch,
-            lifeline,
+            names,
+            watched,
+            switch,
         })
     }
 }
@@ -241,11 +243,12 @@ pub struct Guard {
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
+    /// What it uses is measured, once it runs.
+    watched: Option<Arc<Watched>>,
+    switch: Arc<KillSwitch>,
     outcome: Arc<Outcome>,
-    /// Until it was asked what it found.
-    watch: Mutex<Option<NameWatch>>,
-    /// The outer process holds the other end, and ends everything when this one is closed, however that happens.
-    lifeline: Option<OwnedFd>,
+    /// The watch over protected names.
+    names: Mutex<Option<NameWatch>>,
 }
 
 impl Guard {
@@ -259,6 +262,12 @@ impl Guard {
     /// # Errors
     /// Nobody can serve them.
     pub fn started(&mut self) -> Result<(), SandboxError> {
+        let made = self.confinement.make.iter().filter_map(|path| path.parent());
+        let writes: Vec<PathBuf> =
+            self.confinement.write.iter().map(PathBuf::as_path).chain(made).map(PathBuf::from).collect();
+        let watched = self.plan.watched(&writes, Arc::clone(&self.switch)).map(Arc::new);
+        let watched = watched.and_then(|watched| watched.watch().map(|()| watched));
+        self.watched = Some(watched.map_err(SandboxError::Start)?);
         if let Some(listener) = self.plan.listener()? {
             let hosts = hosts(&self.confinement.network)?;
             self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
@@ -267,14 +276,14 @@ impl Guard {
         if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
             self.supervisor = Some(Supervisor::start(listener, handlers)?);
         }
-        let watch = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let watch = self.names.get_mut().unwrap_or_else(PoisonError::into_inner);
         watch.as_mut().map_or(Ok(()), NameWatch::start)
     }
 
     /// Returns what the process changed under protected names without permission, and what became of it. The process must have
     /// ended.
     pub fn protected_changes(&self) -> Vec<ProtectedChange> {
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watch = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         watch.as_mut().map(NameWatch::finish).unwrap_or_default()
     }
 
@@ -290,7 +299,7 @@ impl Guard {
 
     /// Returns what was found of it so far.
     pub fn protected_changes_so_far(&self) -> Vec<ProtectedChange> {
-        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         watch.as_ref().map(NameWatch::found).unwrap_or_default()
     }
 
@@ -318,10 +327,25 @@ impl Guard {
         self.plan.failure().unwrap_or(SandboxError::Start(err))
     }
 
+    /// The bound that ended the process, if one did.
+    pub fn exceeded(&self) -> Option<LimitExceeded> {
+        let measured = self.watched.as_ref().and_then(|watched| watched.exceeded().cloned());
+        measured.or_else(|| {
+            let status = self.plan.report.status()?;
+            let is_shells = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 128 + libc::SIGXFSZ;
+            let is_too_large =
+                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGXFSZ || is_shells;
+            let limit = self.confinement.limits.file_size.filter(|_| is_too_large)?;
+            Some(LimitExceeded { resource: Resource::FileSize, limit })
+        })
+    }
+
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
-        let mut certain: Vec<Blocked> = hosts.chain(self.outcome.refused()).collect();
+        let full = self.watched.as_ref().and_then(|watched| watched.full_directory());
+        let full = full.filter(|_| blocked::lacks_space(output)).map(Blocked::NoSpace);
+        let mut certain: Vec<Blocked> = hosts.chain(full).chain(self.outcome.refused()).collect();
         let told = blocked::in_output(&self.confinement, output);
         let is_new =
             |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
@@ -345,7 +369,7 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
 impl Drop for Guard {
     fn drop(&mut self) {
         // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
-        drop(self.lifeline.take());
+        self.switch.release();
         self.plan.single_files.copy_out();
     }
 }

@@ -5,8 +5,9 @@
 //! names stay where they are. Built in process 1, by calls alone.
 
 use std::{
-    ffi::{CStr, CString},
-    os::fd::RawFd,
+    ffi::{CStr, CString, OsStr},
+    os::{fd::RawFd, unix::ffi::OsStrExt},
+    path::PathBuf,
 };
 
 use libc::{MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY};
@@ -112,6 +113,12 @@ impl Mounts {
         report.at(Step::Devices);
         sys::mount(c"tmpfs", SHARED_MEMORY, MS_NOSUID | MS_NODEV, c"mode=1777,size=1g")?;
         sys::restrict_mount(HERE, c"/dev", READ_ONLY, false)
+    }
+
+    /// The directories that are its own and in memory.
+    pub(super) fn private(&self) -> impl Iterator<Item = PathBuf> {
+        let path = |path: &CStr| PathBuf::from(OsStr::from_bytes(path.to_bytes()));
+        self.temporary.iter().map(|temporary| temporary.path).chain([SHARED_MEMORY]).map(path)
     }
 
     /// Whether anything is put together of pieces that have to lie somewhere.

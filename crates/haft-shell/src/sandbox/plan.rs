@@ -13,12 +13,15 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use haft_tool::ResourceLimits;
+
 use super::{
-    Confinement, Limits, Loopback, Network, SandboxError, Support,
+    Confinement, Loopback, Network, SandboxError, Support,
     files::Scope,
     landlock::Landlock,
+    limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
-    name_watch::{Baseline, Watched},
+    name_watch::{Baseline, WatchScope},
     network,
     protected::{Names, between},
     readable,
@@ -37,7 +40,7 @@ pub(super) struct Plan {
     pub(super) mounts: Option<Mounts>,
     pub(super) landlock: Option<Landlock>,
     pub(super) filter: Option<Filter>,
-    pub(super) limits: Limits,
+    pub(super) limits: ResourceLimits,
     pub(super) cwd: CString,
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
@@ -53,10 +56,12 @@ pub(super) struct Plan {
     /// Files that the command may make in directories that it may not change.
     pub(super) single_files: Arc<SingleFiles>,
     /// What is looked at when protected names appear. None for what writes nothing.
-    pub(super) watched: Option<(Watched, Baseline)>,
+    pub(super) name_watch: Option<(WatchScope, Baseline)>,
     lifeline: Option<OwnedFd>,
     /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
     passage: Option<[OwnedFd; 2]>,
+    /// Over which the root directory of the sandbox comes out, to be measured: our end and theirs.
+    root: Option<[OwnedFd; 2]>,
     has_proxy: bool,
     /// The filter that reports calls to the supervisor, and the way on which its listener comes out: our end and theirs.
     reports: Option<(Filter, [OwnedFd; 2])>,
@@ -85,13 +90,14 @@ impl Plan {
             Handlers::default()
         };
         let writes = !wanted.only_looks && places.write.iter().any(|root| root.is_dir());
-        let watched = writes.then(|| places.watched(wanted, mounts.as_ref()));
+        let name_watch = writes.then(|| places.name_watch(wanted, mounts.as_ref()));
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
         let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
         let has_network = has_namespaces && is_closed && !is_mute;
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
         let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let root = if has_namespaces { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
         let reports = handlers.filter().map(|filter| Ok((filter, sys::socket_pair()?))).transpose();
@@ -117,9 +123,10 @@ impl Plan {
             own_words: own_words(),
             kept: Vec::new(),
             single_files,
-            watched,
+            name_watch,
             lifeline: None,
             passage,
+            root,
             reports,
             variables,
         };
@@ -154,6 +161,28 @@ impl Plan {
         let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
         sys::close(listener);
         passed
+    }
+
+    /// In the sandbox: passes its root directory out.
+    pub(super) fn pass_root(&self) -> Answer {
+        let Some([_, theirs]) = &self.root else { return Ok(()) };
+        let root = sys::open(c"/", libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
+        let passed = sys::send_descriptor(theirs.as_raw_fd(), root);
+        sys::close(root);
+        passed
+    }
+
+    /// Outside: the sandbox, to be measured.
+    pub(super) fn watched(&self, write: &[PathBuf], switch: Arc<KillSwitch>) -> io::Result<Watched> {
+        let leader = self.report.leader();
+        let watched = match (&self.root, &self.mounts) {
+            (Some([ours, _]), Some(mounts)) => {
+                let root = sys::receive_descriptor(ours)?;
+                Watched::inside(&root, mounts.private(), mounts.has_processes, leader, switch)?
+            }
+            _ => Watched::session(leader, switch),
+        };
+        Ok(watched.bounded(self.limits.clone(), write.to_vec()))
     }
 
     /// In the command, last of all: has calls reported from here on, and passes the listener out.
@@ -286,16 +315,16 @@ impl Places {
     }
 
     /// What is looked at when protected names appear.
-    fn watched(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> (Watched, Baseline) {
+    fn name_watch(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> (WatchScope, Baseline) {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        let watched = Watched {
+        let scope = WatchScope {
             roots: self.write.iter().filter(|root| root.is_dir()).cloned().collect(),
             home: self.home.clone(),
             frozen: closed_as(mounts, Closed::Frozen).collect(),
             permitted: wanted.permitted.iter().map(real).collect(),
             shelf: wanted.shelf.clone(),
         };
-        (watched, Baseline::read(closed_as(mounts, Closed::Pinned)))
+        (scope, Baseline::read(closed_as(mounts, Closed::Pinned)))
     }
 
     /// What the guard of protected names has to know.

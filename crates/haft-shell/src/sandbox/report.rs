@@ -12,7 +12,7 @@ use super::sys::{self, Answer, Errno, Shared};
 
 /// What the processes tell each other.
 #[derive(Debug)]
-pub(super) struct Report(Shared<5>);
+pub(super) struct Report(Shared<6>);
 
 /// A step, and which of its things.
 const STEP: usize = 0;
@@ -23,6 +23,8 @@ const ERRNO: usize = 2;
 const STATUS: usize = 3;
 /// What became of the network: nothing yet, a one, or what the kernel said, below zero.
 const NETWORK: usize = 4;
+/// The process that the caller knows, as its namespace counts.
+const LEADER: usize = 5;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +81,15 @@ impl Report {
     /// Notes which one.
     pub(super) fn item(&self, index: usize) {
         self.0.all()[ITEM].store(index as i32, Relaxed);
+    }
+
+    pub(super) fn begins(&self, leader: i32) {
+        self.0.all()[LEADER].store(leader, Relaxed);
+    }
+
+    /// The process that the caller knows, once it has begun.
+    pub(super) fn leader(&self) -> i32 {
+        self.0.all()[LEADER].load(Relaxed)
     }
 
     pub(super) fn failed(&self, errno: Errno) {

@@ -767,7 +767,8 @@ fn several_commands_share_a_workspace() {
 fn limits_hold() {
     needs_namespaces!();
     let scene = Scene::new();
-    let limits = Limits { file_size: Some(1 << 20), open_files: Some(64), ..Limits::default() };
+    let limits =
+        ResourceLimits { file_size: Some(1 << 20), open_files: Some(64), ..ResourceLimits::default() };
     let confinement = Confinement { limits, ..scene.confinement() };
     let script = "ulimit -n; ulimit -c; head -c 2000000 /dev/zero > big 2>/dev/null; wc -c < big";
     let output = run(&confinement, &Support::here(), script, &scene.path("out"));

@@ -45,7 +45,7 @@ impl Told<'_> {
             );
         };
         let limit = self.input.timeout.map_or(self.options.timeout.as_millis(), u128::from);
-        match ended.stopped {
+        match &ended.stopped {
             Some(Stopped::TimedOut) => Some(format!(
                 "stopped: it took longer than {limit} ms; what it did until then stays done. Set `timeout` (at most \
                  600000) or `background` for longer work"
@@ -57,13 +57,14 @@ impl Told<'_> {
             Some(Stopped::Asked) => {
                 Some("stopped on request before it ended; what it did until then stays done".to_owned())
             }
+            Some(Stopped::OverLimit(limit)) => Some(format!("stopped: {limit}")),
             None if ended.status.is_success() => None,
             None => Some(ended.status.to_string()),
         }
     }
 
     fn failure(&self) -> Option<FaultKind> {
-        match self.ended.map(|ended| (ended.stopped, ended.status)) {
+        match self.ended.map(|ended| (&ended.stopped, ended.status)) {
             None | Some((Some(Stopped::Asked), _)) => Some(FaultKind::Cancelled),
             Some((Some(Stopped::TimedOut), _)) => Some(FaultKind::TimedOut),
             Some((None, Status::Code(0))) => None,
@@ -140,11 +141,12 @@ pub(crate) fn as_part(output: &Output, reply: Reply) -> Reply {
 
 /// How a task ended, in a few words.
 pub(super) fn status(ended: &Ended) -> String {
-    match ended.stopped {
+    match &ended.stopped {
         None => ended.status.to_string(),
         Some(Stopped::Asked) => "stopped".to_owned(),
         Some(Stopped::TimedOut) => "stopped: it took longer than its time limit".to_owned(),
         Some(Stopped::WroteTooMuch) => "stopped: it wrote too much".to_owned(),
+        Some(Stopped::OverLimit(limit)) => format!("stopped: {limit}"),
     }
 }
 

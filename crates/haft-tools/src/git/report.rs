@@ -28,13 +28,14 @@ impl Told<'_> {
     /// How it ended, if that is worth a word.
     fn end(&self) -> Option<String> {
         let Some(ended) = self.ended else { return Some("stopped on request before it ended".to_owned()) };
-        match ended.stopped {
+        match &ended.stopped {
             Some(Stopped::Asked) => Some("stopped on request before it ended".to_owned()),
             Some(Stopped::TimedOut) => Some(format!(
                 "stopped: it took longer than {} s; look at less, with `-n`, a range or `-- path`",
                 TIME.as_secs()
             )),
             Some(Stopped::WroteTooMuch) => Some("stopped: it wrote too much; look at less".to_owned()),
+            Some(Stopped::OverLimit(limit)) => Some(format!("stopped: {limit}")),
             None if ended.status.is_success() => None,
             None => Some(ended.status.to_string()),
         }
@@ -53,7 +54,7 @@ impl Told<'_> {
     }
 
     fn failure(&self) -> Option<FaultKind> {
-        match self.ended.map(|ended| (ended.stopped, ended.status)) {
+        match self.ended.map(|ended| (&ended.stopped, ended.status)) {
             None | Some((Some(Stopped::Asked), _)) => Some(FaultKind::Cancelled),
             Some((Some(Stopped::TimedOut), _)) => Some(FaultKind::TimedOut),
             Some((None, Status::Code(0))) => None,

@@ -265,11 +265,12 @@ impl Task for Interpreter {
 
 /// How a process ended, in a few words.
 pub(super) fn how(ended: &Ended) -> String {
-    match ended.stopped {
+    match &ended.stopped {
         None => ended.status.to_string(),
         Some(Stopped::Asked) => "stopped".to_owned(),
         Some(Stopped::TimedOut) => "ended because nobody used it".to_owned(),
         Some(Stopped::WroteTooMuch) => "stopped: it wrote too much".to_owned(),
+        Some(Stopped::OverLimit(limit)) => format!("stopped: {limit}"),
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn is_within(held: &Grant, permitted: &Grant) -> bool {
     }
     held.confined
         && (held.required || !permitted.required)
+        && held.limits == permitted.limits
         && held.write.iter().all(|root| is_below_one(root, &permitted.write))
         && held.make.iter().all(|file| permitted.make.contains(file) || is_below_one(file, &permitted.write))
         && reads_no_more(&held.reads, &permitted.reads)

@@ -191,7 +191,13 @@ fn runner<'a>(
     let sandbox = kx.session().sandbox();
     // What rules keep from being read is kept from the model, not from git: it would take a file that it cannot read for
     // one that has changed. Nothing of a file's content is told.
-    let grant = Grant { confined: sandbox.enabled, required: sandbox.required, write, ..Grant::default() };
+    let grant = Grant {
+        confined: sandbox.enabled,
+        required: sandbox.required,
+        write,
+        limits: sandbox.limits.clone(),
+        ..Grant::default()
+    };
     let here = SessionFacts {
         cwd: directory.to_owned(),
         workspace: workspace.to_owned(),

@@ -253,3 +253,86 @@ fn a_hook_in_a_new_repository_is_refused() {
     assert!(scene.read("r/.git/hooks/post-checkout").is_none(), "{}", ran.text());
     assert!(!ran.facts.is_empty());
 }
+
+/// Events in a directory since the last look.
+struct Watch(std::os::fd::OwnedFd);
+
+impl Watch {
+    fn on(place: &Path) -> Watch {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let watch = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+        let changes = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::MODIFY;
+        add_watch(&watch, place, changes | WatchFlags::ATTRIB).unwrap();
+        Watch(watch)
+    }
+
+    fn has_events(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0; 4096]).is_ok()
+    }
+}
+
+#[test]
+fn nothing_of_the_sandbox_is_in_the_tree_while_commands_run() {
+    let Some(scene) = Scene::repository(&["a.txt", ".vscode/x"]) else { return };
+    let watches = [".", ".git", ".vscode"].map(|name| Watch::on(&scene.place.join(name)));
+    let before = listing(&scene.place);
+    thread::scope(|threads| {
+        let running: Vec<_> = (0..4)
+            .map(|_| {
+                threads.spawn(|| scene.run(None, "ls -A; sleep .3; mkdir .idea 2>/dev/null; ls -A").text())
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(listing(&scene.place), before);
+        for seen in running {
+            assert_eq!(seen.join().unwrap(), ".git\n.vscode\na.txt\n".repeat(2));
+        }
+    });
+    // A process that is killed with everything around it leaves nothing, because there was nothing.
+    let confinement = Confinement { write: vec![scene.place.clone()], ..Confinement::at(&scene.place) };
+    let mut command = Command::new("sleep");
+    let mut guard = confinement.prepare().unwrap().apply(command.arg("60")).unwrap();
+    let mut child = command.spawn().map_err(|err| guard.explain(err)).unwrap();
+    guard.started().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(listing(&scene.place), before);
+    assert!(watches.iter().all(|watch| !watch.has_events()), "somebody changed the tree");
+}
+
+/// Changes the path of a system call in a second thread, between the look of the supervisor and that of the kernel.
+const RACE: &str = r#"
+import ctypes, os, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+path = ctypes.create_string_buffer(b"./harmless")
+names = [b"./harmless", b"./.npmrc\0x"]
+over = time.time() + 1.5
+won = 0
+def flip():
+    while time.time() < over:
+        for name in names:
+            ctypes.memmove(path, name, 10)
+threading.Thread(target=flip).start()
+while time.time() < over:
+    fd = libc.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+    if fd >= 0: os.close(fd)
+    try: os.unlink("harmless")
+    except OSError: pass
+    if os.path.exists(".npmrc"):
+        won += 1
+        try: os.unlink(".npmrc")
+        except OSError: pass
+print(won)
+"#;
+
+/// What a hostile program can do: the guard alone cannot keep it from that, and the look at what is there afterwards has to.
+#[test]
+fn a_program_that_races_with_the_guard_neither_hangs_nor_breaks_it() {
+    let Some(scene) = Scene::new() else { return };
+    fs::write(scene.place.join("race.py"), RACE).unwrap();
+    let ran = scene.run(None, "python3 race.py; mkdir .vscode");
+    println!("the race was won {} times in 1.5 seconds", ran.text().lines().next().unwrap_or_default());
+    // The guard still stands.
+    assert!(ran.facts.iter().any(|fact| fact.contains(".vscode")), "{:?} {}", ran.facts, ran.text());
+    assert!(!scene.place.join(".vscode").exists());
+}

@@ -11,7 +11,7 @@ use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use super::{
-    ChangeOutcome, ProtectedChange, Watched,
+    ChangeOutcome, ProtectedChange, WatchScope,
     activity::{Activity, Nanoseconds, start_of_watch},
     settings::{self, Baseline, Target},
     shelf::{Shelf, open_below},
@@ -39,7 +39,7 @@ pub(super) enum Look {
 /// Judges the entries of directories.
 #[derive(Debug)]
 pub(super) struct Inspector {
-    pub(super) watched: Watched,
+    pub(super) watched: WatchScope,
     baseline: Baseline,
     activity: Option<Arc<Activity>>,
     outcome: Arc<Outcome>,
@@ -63,7 +63,7 @@ struct Times {
 
 impl Inspector {
     pub(super) fn new(
-        watched: Watched,
+        watched: WatchScope,
         baseline: Baseline,
         activity: Option<Arc<Activity>>,
         outcome: Arc<Outcome>,

@@ -106,7 +106,7 @@ impl fmt::Display for ProtectedChange {
 
 /// The places of a watch.
 #[derive(Debug, Clone)]
-pub(super) struct Watched {
+pub(super) struct WatchScope {
     /// Real paths that the command may write, with all below.
     pub(super) roots: Vec<PathBuf>,
     /// The user's home.
@@ -138,7 +138,7 @@ impl NameWatch {
     /// Makes a watch ready before the command starts. `activity` is missing where system calls are not reported, and `outcome` says
     /// what is permitted while the command runs.
     pub(super) fn prepare(
-        watched: Watched,
+        watched: WatchScope,
         baseline: Baseline,
         activity: Option<Arc<Activity>>,
         outcome: Arc<Outcome>,

@@ -34,8 +34,8 @@ impl World {
         self.watch_with(|_| {})
     }
 
-    fn watch_with(&self, change: impl FnOnce(&mut Watched)) -> NameWatch {
-        let mut watched = Watched {
+    fn watch_with(&self, change: impl FnOnce(&mut WatchScope)) -> NameWatch {
+        let mut watched = WatchScope {
             roots: vec![self.root.clone()],
             home: None,
             frozen: BTreeSet::new(),

@@ -48,6 +48,7 @@ fn decide(rules: [&str; 3], tool: &str, path: &str) -> Option<(Verdict, String)>
         effects: &Effects::writes(path),
         mode: Mode::Default,
         workspace: Path::new("/w"),
+        code_places: &[],
         caller: &Caller::default(),
         read_only: false,
         external: false,

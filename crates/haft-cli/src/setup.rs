@@ -18,7 +18,10 @@ use haft_engine::{
 };
 use haft_mcp::{auth::Authorizer, server::Elicitor};
 use haft_redact::Redactor;
-use haft_shell::sandbox::{Confinement, Level, Support};
+use haft_shell::{
+    git_config::named_places,
+    sandbox::{Confinement, Level, Support},
+};
 use haft_store::Book;
 use haft_tool::{Caller, SessionId};
 use uuid::Uuid;
@@ -351,7 +354,8 @@ impl Setup {
             .tools(haft_tools::skill(self.skills.sheets.iter().cloned()))
             .tools(self.servers.tools())
             .settings(|figures| self.apply_limits(figures))
-            .settings(|figures| figures.sandbox = self.sandbox());
+            .settings(|figures| figures.sandbox = self.sandbox())
+            .settings(|figures| figures.code_places = Some(named_places));
         let builder = self.hiding_secrets(builder);
         let builder = self.servers.sources().into_iter().fold(builder, EngineBuilder::source);
         toolsets.fold(builder, |builder, (name, items)| builder.toolset(name, items.clone()))

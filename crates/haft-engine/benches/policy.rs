@@ -57,6 +57,7 @@ fn thousand_rules(c: &mut Criterion) {
             effects: &effects,
             mode: Mode::Default,
             workspace: Path::new(WORKSPACE),
+            code_places: &[],
             caller: &caller,
             read_only: false,
             external: false,

@@ -6,7 +6,7 @@
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, Once, PoisonError},
     time::Duration,
 };
@@ -73,7 +73,12 @@ pub struct Settings {
     pub sandbox: Sandbox,
     /// The tools whose results keep their secrets, where there is a redactor.
     pub unredacted: Vec<String>,
+    /// Finds the places that settings of a workspace name as code. Writing them is asked like writing a protected name.
+    pub code_places: Option<FindCodePlaces>,
 }
+
+/// Returns the real paths that settings name as code, for a workspace and a home.
+pub type FindCodePlaces = fn(workspace: &Path, home: Option<&Path>) -> Arc<[PathBuf]>;
 
 /// How processes are confined, besides what rules and effects say of each call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +138,7 @@ impl Default for Settings {
             loading: Loading::default(),
             sandbox: Sandbox::default(),
             unredacted: Vec::new(),
+            code_places: None,
         }
     }
 }

@@ -12,6 +12,6 @@ pub mod result; //   what goes back to the model?
 pub mod session; //  what do calls see and change?
 mod engine; //       what all sessions share
 
-pub use engine::{Engine, EngineBuilder, Sandbox, Settings};
+pub use engine::{Engine, EngineBuilder, FindCodePlaces, Sandbox, Settings};
 pub use session::{Session, SessionOptions};
 pub use turn::Call;

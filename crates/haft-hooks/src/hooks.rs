@@ -138,6 +138,7 @@ fn speaks_of(rule: &str, call: &CallFacts<'_>) -> bool {
         mode: Mode::Bypass,
         read_only: false,
         workspace: &call.session.workspace,
+        code_places: &[],
         caller: &call.session.caller,
         external: false,
     });

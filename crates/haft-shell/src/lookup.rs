@@ -124,20 +124,42 @@ impl Lookup {
 
     /// Where git keeps what all worktrees of a repository share: settings, hooks. `None` where it finds no repository.
     pub fn git_directory(&self, directory: &Path) -> Option<PathBuf> {
-        let real = directory.canonicalize().ok()?;
-        let found = real.ancestors().find_map(|place| {
-            let dotted = place.join(".git");
-            match fs::metadata(&dotted) {
-                Ok(found) if found.is_dir() => Some(dotted),
-                Ok(_) => Some(place.join(pointer(&dotted, "gitdir: ")?)),
-                Err(_) => is_git_directory(place).then(|| place.to_owned()),
-            }
-        })?;
-        Some(match pointer(&found.join("commondir"), "") {
-            Some(common) => found.join(common),
-            None => found,
-        })
+        git_directories(directory).map(|(_, common)| common)
     }
+}
+
+/// The directory of the repository that git finds in a directory, and the one that all its worktrees share. In most
+/// repositories they are the same.
+pub(crate) fn git_directories(directory: &Path) -> Option<(PathBuf, PathBuf)> {
+    let real = directory.canonicalize().ok()?;
+    let found = real.ancestors().find_map(|place| {
+        let dotted = place.join(".git");
+        match fs::metadata(&dotted) {
+            Ok(found) if found.is_dir() => Some(dotted),
+            Ok(_) => Some(place.join(pointer(&dotted, "gitdir: ")?)),
+            Err(_) => is_git_directory(place).then(|| place.to_owned()),
+        }
+    })?;
+    let common = pointer(&found.join("commondir"), "").map(|common| found.join(common));
+    Some((found.clone(), common.unwrap_or(found)))
+}
+
+/// The directory that all worktrees of a repository share, for a workspace that is a linked worktree of it.
+///
+/// `None` unless both sides agree: the workspace's `.git` names a directory below `.git/worktrees` of the repository, and
+/// that directory names the workspace. A workspace alone proves nothing. Nor is a bare repository taken: its names do not
+/// say which of its files are settings.
+#[must_use]
+pub fn linked_repository(workspace: &Path) -> Option<PathBuf> {
+    let dotted = workspace.join(".git");
+    if !fs::symlink_metadata(&dotted).ok()?.is_file() {
+        return None;
+    }
+    let own = workspace.join(pointer(&dotted, "gitdir: ")?).canonicalize().ok()?;
+    let common = own.join(pointer(&own.join("commondir"), "")?).canonicalize().ok()?;
+    let back = own.join(pointer(&own.join("gitdir"), "")?).canonicalize().ok()?;
+    let is_mutual = back == dotted.canonicalize().ok()? && own.parent() == Some(&common.join("worktrees"));
+    (is_mutual && common.ends_with(".git") && common.is_dir()).then_some(common)
 }
 
 /// The path that a small file names after these words.
@@ -283,6 +305,26 @@ mod tests {
         fs::create_dir(sub.join("objects")).unwrap();
         fs::create_dir(sub.join("refs")).unwrap();
         check(&sub.join("deep"), true);
+    }
+
+    #[test]
+    fn a_linked_worktree_belongs_to_a_repository_that_names_it() {
+        let machine = Machine::new();
+        let (workspace, own) = (machine.root.join("ws"), machine.root.join("main/.git/worktrees/ws"));
+        fs::create_dir_all(&own).unwrap();
+        let common = machine.root.join("main/.git");
+        let write = |path: PathBuf, text: &str| fs::write(path, text).unwrap();
+        assert_eq!(linked_repository(&workspace), None);
+        write(workspace.join(".git"), &format!("gitdir: {}\n", own.display()));
+        write(own.join("commondir"), "../..\n");
+        assert_eq!(linked_repository(&workspace), None, "a claim of one side");
+        write(own.join("gitdir"), &format!("{}\n", workspace.join(".git").display()));
+        assert_eq!(linked_repository(&workspace), Some(common));
+        write(own.join("commondir"), "../../../../out\n");
+        assert_eq!(linked_repository(&workspace), None, "another directory");
+        write(own.join("commondir"), "../..\n");
+        write(own.join("gitdir"), "/elsewhere/.git\n");
+        assert_eq!(linked_repository(&workspace), None, "another worktree");
     }
 
     #[test]

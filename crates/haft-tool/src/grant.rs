@@ -14,6 +14,8 @@ pub struct Grant {
     pub write: Vec<PathBuf>,
     /// Files that are not there yet, and that they may make.
     pub make: Vec<PathBuf>,
+    /// Directories that are not there yet, and that they may make and fill: for `git worktree add ../x`.
+    pub make_directories: Vec<PathBuf>,
     /// Protected places that they may write, make or replace: what the call declared to write, and was permitted to.
     pub permitted: Vec<PathBuf>,
     /// Whether more than the defaults says yes to what the call runs: a rule for its commands or for the whole tool, a hook, a

@@ -3,10 +3,11 @@
 //! Several tools start processes; that they confine them alike is too important to be written twice. Not here: what is
 //! started, and what is told about it.
 
-use std::{ffi::OsString, io, sync::Arc};
+use std::{ffi::OsString, io, path::PathBuf, sync::Arc};
 
 use haft_shell::{
-    run::{Confine, Launch, Process, Unfenced, confined},
+    lookup::linked_repository,
+    run::{Confine, Launch, Process, Unfenced, confined, confined_with_directories},
     sandbox::{Confinement, Gatekeeper, Loopback, Network, SandboxError, is_loopback},
 };
 use haft_tool::{Cx, Fault, Grant, ReadScope, Refusal, SessionFacts};
@@ -44,9 +45,9 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGa
     let hosts: Vec<String> = grant.hosts.iter().filter(|host| !is_loopback(host)).cloned().collect();
     let network = if hosts.is_empty() { Network::Off } else { Network::Hosts(hosts) };
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
-    confined(Confinement {
+    let confinement = Confinement {
         only_looks,
-        write: grant.write.clone(),
+        write: writable(grant, session),
         make: grant.make.clone(),
         permitted: grant.permitted.clone(),
         read: match &grant.reads {
@@ -61,7 +62,21 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGa
         beside: beside(cx),
         gatekeeper: gate.map(|gate| gate as Arc<dyn Gatekeeper>),
         ..Confinement::at(&session.cwd)
-    })
+    };
+    match grant.make_directories.is_empty() {
+        true => confined(confinement),
+        false => confined_with_directories(confinement, grant.make_directories.clone()),
+    }
+}
+
+/// The places that may be written. For a workspace that is a linked worktree, a call that was approved writes the repository
+/// as well that it belongs to: `git commit` does. Its settings and hooks are protected like those of any other.
+fn writable(grant: &Grant, session: &SessionFacts) -> Vec<PathBuf> {
+    let mut places = grant.write.clone();
+    let may_commit =
+        grant.approved && grant.reads == ReadScope::Everything && places.contains(&session.workspace);
+    places.extend(may_commit.then(|| linked_repository(&session.workspace)).flatten());
+    places
 }
 
 /// The loopback of what runs in the background: a server that was started there is to be reached.

@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub read_only: bool,
     /// The root of the workspace, free of links.
     pub workspace: &'a Path,
+    /// Places that settings name as code (`core.hooksPath`): they are protected like the names that are.
+    pub code_places: &'a [PathBuf],
     /// Who is behind the session.
     pub caller: &'a Caller,
     /// Whether the tool is a server's: what it says of itself does not permit anything.
@@ -556,6 +558,7 @@ impl Survey {
         if effect.access == Access::Write && self.protected.is_none() {
             let mut whys = seen.ways().filter_map(|way| {
                 protected::why_bytes(way, effect.spread, request.workspace, policy.home.as_deref())
+                    .or_else(|| protected::why_by_settings(way, effect.spread, request.code_places))
             });
             self.protected =
                 whys.next().filter(|_| !policy.is_named_by_a_rule(request, &seen)).map(|why| (why, part));

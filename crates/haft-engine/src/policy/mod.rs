@@ -24,6 +24,7 @@
 //!     mode: Mode::Default,
 //!     read_only: false,
 //!     workspace: Path::new("/w/app"),
+//!     code_places: &[],
 //!     caller: &Caller::default(),
 //!     external: false,
 //! });

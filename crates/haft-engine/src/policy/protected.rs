@@ -2,7 +2,7 @@
 //!
 //! They are names that run later ([`haft_tool::protected`]), and places whose loss is a disaster.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft_tool::{
     Spread,
@@ -35,6 +35,14 @@ pub(super) fn why_bytes(
     by_loss(path, workspace, home)
         .or_else(|| by_system(path, inside))
         .or_else(|| by_name(path, workspace, home))
+}
+
+/// Why writing a path is asked that settings name as code, or a directory above one.
+pub(super) fn why_by_settings(path: &[u8], spread: Spread, places: &[PathBuf]) -> Option<&'static str> {
+    let names = |place: &PathBuf| {
+        lies_in(path, bytes(place)) || (spread == Spread::All && lies_in(bytes(place), path))
+    };
+    places.iter().any(names).then_some("what settings of git name as code that runs")
 }
 
 /// Writing a directory may mean removing it.

@@ -11,7 +11,8 @@ use std::{
 };
 
 use haft_tool::{
-    Access, Fault, Flow, Found, Grant, ReadScope, Refusal, Visitor, Walk, host_in_one_form, shown,
+    Access, Effects, Fault, Flow, Found, Grant, PathEffect, ReadScope, Refusal, Visitor, Walk,
+    host_in_one_form, shown,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,8 @@ const MOST_MASKED: usize = 2_000;
 pub(super) struct Declared<'a> {
     pub(super) places: &'a [(PathBuf, Access)],
     pub(super) hosts: &'a [String],
+    /// Those of the places that commands make as directories.
+    pub(super) directories: &'a [PathBuf],
     /// Whether it changes nothing.
     pub(super) read_only: bool,
     /// Whether nothing may run beside it.
@@ -83,11 +86,13 @@ pub(super) fn grant(
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
     let permitted = declared.writes(boundary.as_deref());
     let (write, make) = writable(session, declared, boundary.as_deref());
+    let (make_directories, make) = make.into_iter().partition(|place| declared.directories.contains(place));
     Ok(Grant {
         confined,
         required: sandbox.required || boundary.is_some(),
         write,
         make,
+        make_directories,
         permitted,
         approved: declared.approved,
         reads: readable(session, declared, boundary),
@@ -97,6 +102,22 @@ pub(super) fn grant(
         moves: declared.runs_alone,
         limits: sandbox.limits.clone(),
     })
+}
+
+/// The places that commands of a call make as directories, and then fill: nothing else stands for them.
+pub(super) fn new_directories(effects: &Effects) -> Vec<PathBuf> {
+    let makes_directory = |effect: &&PathEffect| {
+        let command = effect.by.and_then(|by| effects.commands().get(by));
+        effect.access == Access::Write && command.is_some_and(|command| fills_new_directory(&command.argv))
+    };
+    effects.paths().iter().filter(makes_directory).map(|effect| effect.place().to_owned()).collect()
+}
+
+/// Whether a command makes a directory of its own and accepts one that is there and empty.
+fn fills_new_directory(argv: &[String]) -> bool {
+    let words: Vec<&str> = argv.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    let has = |names: &[&str]| words.windows(names.len()).any(|window| window == names);
+    words.first() == Some(&"git") && (has(&["clone"]) || has(&["worktree", "add"]))
 }
 
 /// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would: what is
@@ -335,6 +356,7 @@ mod tests {
         let declared = Declared {
             places: &places,
             hosts: &hosts,
+            directories: &new_directories(&effects),
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
             approved: false,

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Session,
     files::{DeclaredFiles, Gate},
-    grant::{Declared, grant},
+    grant::{Declared, grant, new_directories},
     images::{Doer, Images, Watch},
     journal::CallKey,
     tasks::CallTasks,
@@ -57,6 +57,10 @@ pub(crate) struct CallHost {
     token: OnceLock<CancellationToken>,
     interrupt: Interrupt,
     events: Events,
+    /// The places that settings name as code, once they are asked for.
+    code_places: OnceLock<Arc<[PathBuf]>>,
+    /// The places that its commands make as directories.
+    new_directories: Vec<PathBuf>,
     /// What it may do, which a permission adds to while it runs.
     state: Mutex<CallState>,
     /// Whether it declared to change nothing.
@@ -107,6 +111,8 @@ impl CallHost {
             token: OnceLock::new(),
             interrupt,
             events,
+            code_places: OnceLock::new(),
+            new_directories: new_directories(&prepared.effects),
             state: Mutex::new(state),
             read_only: effects.is_read_only(),
             runs_alone: effects.runs_alone(),
@@ -225,6 +231,7 @@ impl Host for CallHost {
     fn grant(&self) -> Result<Grant, Fault> {
         let CallState { places, hosts, unsandboxed, .. } = self.state().clone();
         let declared = Declared {
+            directories: &self.new_directories,
             places: &places,
             hosts: &hosts,
             read_only: self.read_only,

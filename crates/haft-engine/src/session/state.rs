@@ -468,6 +468,7 @@ impl Session {
             mode: self.mode(),
             read_only: self.is_read_only(),
             workspace: &prepared.workspace,
+            code_places: &prepared.code_places,
             caller: &self.0.caller,
             external: prepared.entry.is_external() || !prepared.effects.counts_as().is_empty(),
         }

@@ -87,6 +87,7 @@ fn for_owners(workspace: &Workspace) -> (Refusal, String) {
         effects: &Effects::none(),
         mode: Mode::Default,
         workspace: workspace.root(),
+        code_places: &[],
         caller: &Caller::default(),
         read_only: false,
         external: false,

@@ -93,6 +93,12 @@ pub fn is_harmless(key: &[u8], value: Option<&[u8]>) -> bool {
     find(key).is_some_and(|row| row.values.contain(value))
 }
 
+/// Returns whether a key can be removed without harm.
+#[must_use]
+pub fn is_harmless_removal(key: &[u8]) -> bool {
+    find(key).is_some_and(|row| row.values != Values::False)
+}
+
 fn find(key: &[u8]) -> Option<&'static Row> {
     let (section, subsection, variable) = split_key(key);
     let section = str::from_utf8(section).ok()?.to_owned();
@@ -152,7 +158,10 @@ impl Surroundings<'_> {
         }
         let Some(row) = find(key) else { return false };
         let is_rewritten = self.rewrites && row.values == Values::Url;
-        after.iter().all(|value| row.values.contain(value.as_deref())) && (after.is_empty() || !is_rewritten)
+        if after.is_empty() {
+            return is_harmless_removal(key);
+        }
+        after.iter().all(|value| row.values.contain(value.as_deref())) && !is_rewritten
     }
 }
 

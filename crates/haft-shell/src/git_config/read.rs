@@ -45,6 +45,22 @@ pub(super) fn split_key(key: &[u8]) -> (&[u8], Option<&[u8]>, &[u8]) {
     (&key[..first], key.get(first + 1..last), &key[last + 1..])
 }
 
+/// Returns a key as [`Entry::key`] has it: section and variable in lower case. `None` if git takes it for none.
+#[must_use]
+pub fn normalize_key(key: &[u8]) -> Option<Vec<u8>> {
+    let (section, _, variable) = split_key(key);
+    let is_variable = variable.first().is_some_and(u8::is_ascii_alphabetic)
+        && variable.iter().all(|byte| is_key_byte(*byte));
+    let is_section = !section.is_empty() && section.iter().all(|byte| is_key_byte(*byte));
+    let is_plain = !key.contains(&b'\n') && !key.contains(&0);
+    (is_variable && is_section && is_plain).then(|| {
+        let (mut key, last) = (key.to_vec(), key.len() - variable.len());
+        key[..section.len()].make_ascii_lowercase();
+        key[last..].make_ascii_lowercase();
+        key
+    })
+}
+
 /// A file that is no valid file of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} cannot be read")]

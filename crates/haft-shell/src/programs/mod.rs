@@ -14,6 +14,7 @@ mod host; //       which host a word names
 mod database; //   what a statement for a database does
 mod expression; // whether a filter of jq or yq only computes
 mod places; //     where it writes although no word says so
+mod git_settings; // which settings of git it changes
 mod variables; //  which variables change what programs do
 
 use haft_tool::{Access, Class};

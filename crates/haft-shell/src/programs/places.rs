@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{Arg, host};
+use super::{Arg, git_settings, host};
 
 const TEXT: &str = include_str!("places.txt");
 
@@ -35,7 +35,12 @@ pub(super) fn known_places(name: &str, args: &[Arg]) -> Vec<KnownPlace> {
     let Some(entries) = TABLE.get(name) else { return Vec::new() };
     let fits = |entry: &'static Entry| Some((entry, after_words(&entry.words, args)?));
     let longest = entries.iter().filter_map(fits).max_by_key(|(entry, _)| entry.words.len());
-    longest.map(|(entry, from)| entry.places(args, from)).unwrap_or_default()
+    let Some((entry, from)) = longest else { return Vec::new() };
+    let mut places = entry.places(args, from);
+    if name == "git" && git_settings::are_harmless(&entry.words, &args[from..]) {
+        places.retain(|place| !matches!(place, KnownPlace::Git("config" | "config.worktree")));
+    }
+    places
 }
 
 /// Where the words after the subcommand begin. Options may stand before it, each perhaps with a value.
@@ -121,6 +126,7 @@ fn value_of(name: &str, args: &[Arg]) -> Option<Option<Arg>> {
 fn known(place: &'static str, args: &[Arg], value: Option<&Arg>) -> Vec<KnownPlace> {
     let named: Vec<Arg> = match place {
         "@" => value.cloned().into_iter().collect(),
+        "@1" => git_settings::worktree_directory(args).cloned().into_iter().collect(),
         "@*" => args.iter().filter(|arg| is_operand(arg)).cloned().collect(),
         _ => {
             return vec![match (place.strip_prefix("~/"), place.strip_prefix(".git/")) {
@@ -217,7 +223,7 @@ mod tests {
     fn a_subcommand_is_found_behind_options() {
         check("git config a.b c", ".git/config");
         check("git -C sub --no-pager config a.b c", ".git/config");
-        check("git remote -v add x u", ".git/config");
+        check("git remote -v add x ext::u", ".git/config");
         check("git commit -m config", "");
         check("git log config", "");
         check("npm --prefix x config set k v", "~/.npmrc .npmrc");
@@ -243,6 +249,51 @@ mod tests {
     }
 
     #[test]
+    fn harmless_settings_of_a_repository_are_no_place() {
+        for command in [
+            "git config pull.rebase true",
+            "git config --local User.Name x",
+            "git config set pull.rebase true",
+            "git config --unset branch.x.remote",
+            "git config unset branch.x.remote",
+            "git -C sub config --worktree core.sparseCheckout true",
+            "git remote add o https://h.test/r",
+            "git remote add -f -t main --tags o git@h.test:r",
+            "git remote set-url --push o ../r",
+            "git remote rename a b",
+            "git remote remove a",
+        ] {
+            check(command, "");
+        }
+    }
+
+    #[test]
+    fn powerful_and_unknown_settings_are_a_place() {
+        for command in [
+            "git config core.hooksPath x",
+            "git config CORE.FSMonitor x",
+            "git config a.b.c d",
+            "git config set core.pager x",
+            "git config --unset core.hooksPath",
+            "git config --rename-section user alias",
+            "git config --edit",
+            "git config edit",
+            "git config user.name x y",
+            "git config remove-section user",
+            "git config --comment x user.name y",
+            "git config remote.o.url ext::sh",
+            "git config branch.x.remote ext::sh",
+            "git remote add o ext::sh",
+            "git remote add -x o u",
+            "git remote set-url o hg::u",
+        ] {
+            check(command, ".git/config");
+        }
+        check("git config --global user.name x", "~/.gitconfig ~/.config/git/config");
+        check("git config -f .git/config user.name x", ".git/config");
+    }
+
+    #[test]
     fn the_longest_name_holds() {
         check("aws configure set a b", "~/.aws/config ~/.aws/credentials");
         check("aws configure list", "");
@@ -251,7 +302,9 @@ mod tests {
 
     #[test]
     fn operands_that_may_be_directories_are_places() {
-        check("git worktree add -b x ../w", "x ../w .git/worktrees");
+        check("git worktree add -b x ../w main", "../w .git/worktrees");
+        check("git worktree add --detach ../w", "../w .git/worktrees");
+        check("git worktree remove ../w", "../w .git/worktrees");
         check("git clone https://h.test/r.git there", "there");
         check("git clone git@h.test:r.git", ".");
     }

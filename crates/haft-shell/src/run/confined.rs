@@ -1,9 +1,11 @@
 //! The sandbox as the fence around a process.
 
-use std::{io, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback, ProtectedChange};
+use crate::sandbox::{
+    Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback, NewDirectories, ProtectedChange,
+};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -13,6 +15,21 @@ pub fn confined(confinement: Confinement) -> Confine {
     Box::new(move |command| {
         let guard = confinement.prepare().and_then(|prepared| prepared.apply(command));
         Ok(Box::new(guard.map_err(io::Error::other)?))
+    })
+}
+
+/// Confines like [`confined`], for a process that makes these directories and fills them: `git worktree add ../x`.
+///
+/// A directory that is not there cannot be opened for writing alone, and its parent was not asked for. So each is made
+/// just before the process starts, and removed when that has ended if nothing is in it.
+pub fn confined_with_directories(mut confinement: Confinement, directories: Vec<PathBuf>) -> Confine {
+    Box::new(move |command| {
+        let made = NewDirectories::make(directories)?;
+        confinement.write.extend(made.paths().iter().cloned());
+        let guard = confinement.prepare().and_then(|prepared| prepared.apply(command));
+        let mut guard = guard.map_err(io::Error::other)?;
+        guard.hold(made);
+        Ok(Box::new(guard))
     })
 }
 

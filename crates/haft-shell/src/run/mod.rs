@@ -29,7 +29,7 @@ mod tests;
 mod tests_of_pipes;
 
 pub use bash::{LONGEST_COMMAND, bash_program, inherited};
-pub use confined::confined;
+pub use confined::{confined, confined_with_directories};
 pub use ended::{Ended, Status, Stopped, signal_name};
 pub use launch::{Confine, Fence, Launch, Room, Spill, Unfenced};
 pub use output::{Cut, Output, Piece};

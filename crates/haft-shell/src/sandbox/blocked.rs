@@ -65,7 +65,7 @@ impl fmt::Display for Blocked {
             Blocked::Protected { path, effect } => write!(
                 f,
                 "the sandbox refused to change {}, {effect}; to allow it, name it in `write` so that it is asked for, or \
-                 permit it by a rule such as `Edit({})`",
+                 permit it by a rule such as `Edit(/{})`",
                 path.display(),
                 path.display()
             ),

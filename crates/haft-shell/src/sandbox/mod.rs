@@ -26,6 +26,7 @@
 
 mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
+mod new_directories; // what is made for it before
 mod network; //      what it may reach
 mod loopback; //     whom it may talk to besides
 mod plan; //         from what is wanted to what is done
@@ -67,6 +68,7 @@ pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
 pub use name_watch::{ChangeOutcome, ProtectedChange};
 pub use network::Network;
+pub use new_directories::NewDirectories;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
@@ -228,6 +230,7 @@ impl Prepared {
             names,
             watched,
             switch,
+            new_directories: None,
         })
     }
 }
@@ -249,9 +252,16 @@ pub struct Guard {
     outcome: Arc<Outcome>,
     /// The watch over protected names.
     names: Mutex<Option<NameWatch>>,
+    /// Looked at when all else has ended.
+    new_directories: Option<NewDirectories>,
 }
 
 impl Guard {
+    /// Keeps directories that were made for the process until it has ended.
+    pub fn hold(&mut self, directories: NewDirectories) {
+        self.new_directories = Some(directories);
+    }
+
     /// Which guarantees hold.
     pub fn level(&self) -> &Level {
         &self.level

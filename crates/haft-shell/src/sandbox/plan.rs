@@ -23,7 +23,7 @@ use super::{
     mounts::{Closed, MOST, Mounts, Temporary},
     name_watch::{Baseline, WatchScope},
     network,
-    protected::{Names, between},
+    protected::{Names, between, code_places},
     readable,
     report::{Report, Step},
     seccomp::{Filter, Sockets},
@@ -331,7 +331,8 @@ impl Places {
     fn scope(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> Scope {
         let frozen = closed_as(mounts, Closed::Frozen).collect();
         let permitted = wanted.permitted.clone();
-        Scope { write: self.write.clone(), home: self.home.clone(), permitted, frozen }
+        let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
+        Scope { write: self.write.clone(), home: self.home.clone(), permitted, code, frozen }
     }
 
     fn mounts(&self, support: &Support, is_guarded: bool) -> Result<Mounts, SandboxError> {

@@ -14,6 +14,7 @@ use std::{
 use haft_tool::protected::{Part, Protected, Writer, find, folded, holds_packages};
 
 use super::error::SandboxError;
+use crate::git_config::named_places;
 
 /// Frozen below the directory of a repository: it has no business with them after it was made.
 const FROZEN_IN_REPOSITORY: [&str; 3] = ["hooks", "info/attributes", "commondir"];
@@ -58,9 +59,21 @@ impl Names {
         if let Some(home) = home.filter(|home| home.starts_with(root) && *home != root && home.is_dir()) {
             names.look_around(home, base)?;
         }
-        names.look_around(root, base)?;
+        match root.ends_with(".git") {
+            true => names.repository(root, DEPTH),
+            false => names.look_around(root, base)?,
+        }
+        names.freeze_code_places(root, home);
         names.pin_what_is_above(root);
         Ok(names)
+    }
+
+    /// Freezes the places that settings of git name as code, as far as they are there.
+    fn freeze_code_places(&mut self, root: &Path, home: Option<&Path>) {
+        code_places(root, home)
+            .into_iter()
+            .filter(|place| place.exists())
+            .for_each(|place| self.freeze(place));
     }
 
     fn freeze(&mut self, path: PathBuf) {
@@ -170,9 +183,20 @@ pub(super) fn between<'a>(root: &'a Path, path: &'a Path) -> impl Iterator<Item 
     above.map(Path::to_owned)
 }
 
+/// The places below a root that settings of git name as code, besides the protected names of repositories.
+pub(super) fn code_places(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let is_own =
+        |place: &Path| place.components().any(|name| folded(name.as_os_str().as_encoded_bytes()) == ".git");
+    let is_guarded = |place: &Path| is_own(place) && find(place, root, home, Writer::Process).is_some();
+    let places = named_places(root, home);
+    places.iter().filter(|place| place.starts_with(root) && !is_guarded(place)).cloned().collect()
+}
+
 /// Returns true if a path below a root is closed because of its name.
 pub(super) fn is_protected(root: &Path, home: Option<&Path>, path: &Path) -> bool {
-    path.starts_with(root) && Base { root, home }.code_at(path).is_some_and(|found| found.part == Part::Whole)
+    let is_named = || code_places(root, home).iter().any(|place| path.starts_with(place));
+    let is_code = || Base { root, home }.code_at(path).is_some_and(|found| found.part == Part::Whole);
+    path.starts_with(root) && (is_code() || is_named())
 }
 
 #[cfg(test)]
@@ -214,6 +238,34 @@ mod tests {
         let names = Names::below(&root, None, false).unwrap();
         has(&names.frozen, &root, &["vendor/r/.git/config"]);
         has(&names.pinned, &root, &["vendor", "vendor/r", "vendor/r/.git"]);
+    }
+
+    #[test]
+    fn places_that_settings_name_as_code_are_frozen() {
+        let (_directory, root) =
+            root(&[".git/HEAD", ".githooks/pre-commit", "tools/diff.sh", "tools/other.sh"]);
+        ["objects", "refs"].iter().for_each(|name| fs::create_dir(root.join(".git").join(name)).unwrap());
+        let settings = "[core]\nhooksPath = .githooks\n[diff]\nexternal = tools/diff.sh --x\n[alias]\nx = !./missing.sh\n";
+        fs::write(root.join(".git/config"), settings).unwrap();
+        let names = Names::below(&root, None, true).unwrap();
+        has(&names.frozen, &root, &[".githooks", "tools/diff.sh"]);
+        has(&names.pinned, &root, &["tools"]);
+        assert!(!names.frozen.contains(&root.join("tools/other.sh")));
+        assert!(is_protected(&root, None, &root.join(".githooks/post-merge")));
+        assert!(is_protected(&root, None, &root.join("missing.sh")));
+        assert!(!is_protected(&root, None, &root.join("tools/other.sh")));
+    }
+
+    #[test]
+    fn a_root_that_is_a_repositorys_own_directory_keeps_its_settings_and_hooks() {
+        let (_directory, root) = root(&[
+            "r/.git/config",
+            "r/.git/hooks/x",
+            "r/.git/worktrees/w/gitdir",
+            "r/.git/worktrees/w/HEAD",
+        ]);
+        let names = Names::below(&root.join("r/.git"), None, false).unwrap();
+        has(&names.frozen, &root, &["r/.git/config", "r/.git/hooks", "r/.git/worktrees/w/gitdir"]);
     }
 
     #[test]

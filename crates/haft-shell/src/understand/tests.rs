@@ -809,7 +809,7 @@ fn places_that_a_program_knows_are_declared() {
     touches("git config --get a.b", &[]);
     touches("npm config set a b", &["write /home/u/.npmrc some", "write /w/app/.npmrc some"]);
     touches(
-        "cd sub && env git remote add x u",
+        "cd sub && env git remote add x ext::u",
         &["read /w/app/sub guarded", "write /w/app/sub/.git/config some"],
     );
     touches("bash -c 'go env -w A=b'", &["write /home/u/.config/go/env some"]);

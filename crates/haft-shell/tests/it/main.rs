@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "clippy does not know that this is a test")]
 
 mod kit;
+mod git;
 mod soup;
 mod names;
 mod syntax_table;

@@ -83,7 +83,9 @@ pub fn find(path: &Path, root: &Path, home: Option<&Path>, writer: Writer) -> Op
 
 /// Like [`find`], for paths that are bytes.
 pub fn find_bytes(path: &[u8], root: &[u8], home: Option<&[u8]>, writer: Writer) -> Option<Protected> {
-    let depth = if lies_in(path, root) { names(root).count() } else { 0 };
+    // A root that is the directory of a repository is one: git's own names count in it.
+    let is_repository = names(root).last().is_some_and(|name| folded(name) == ".git");
+    let depth = if lies_in(path, root) { names(root).count() - usize::from(is_repository) } else { 0 };
     match find_by_name(path, depth, writer) {
         Some(found) if found.is_code() && found.part == Part::Whole => Some(found),
         found => {

@@ -43,6 +43,7 @@ fn with_request<T>(line: &str, look: impl FnOnce(&Request<'_>) -> T) -> T {
         effects: &effects(line),
         mode: Mode::Default,
         workspace: Path::new(WORKSPACE),
+        code_places: &[],
         caller: &Caller::default(),
         read_only: false,
         external: false,

@@ -16,6 +16,8 @@ mod properties;
 mod always;
 #[cfg(test)]
 mod masks;
+#[cfg(test)]
+mod asking;
 
 use std::{path::Path, time::Duration};
 

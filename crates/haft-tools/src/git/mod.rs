@@ -116,7 +116,14 @@ fn stand(session: &SessionFacts, cwd: PathBuf) -> Result<SessionFacts, Fault> {
 
 /// Whatever was granted: nothing is written and nobody reached.
 fn read_only(grant: Grant) -> Grant {
-    Grant { write: Vec::new(), make: Vec::new(), permitted: Vec::new(), hosts: Vec::new(), ..grant }
+    Grant {
+        write: Vec::new(),
+        make: Vec::new(),
+        make_directories: Vec::new(),
+        permitted: Vec::new(),
+        hosts: Vec::new(),
+        ..grant
+    }
 }
 
 /// The settings that a git finds which a shell starts unasked: the same as one of this tool. A repository that is not the

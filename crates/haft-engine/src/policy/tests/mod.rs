@@ -1,6 +1,6 @@
 //! The specification of deciding, as tables: rules, a call, the verdict.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft_tool::{
     Access, Below, Caller, Certainty, Class, CommandEffect, Effects, FaultKind, MACHINE, PathEffect, Refusal,
@@ -93,6 +93,7 @@ impl Case {
             mode: self.mode,
             read_only: false,
             workspace: Path::new(WORKSPACE),
+            code_places: &[],
             caller: &self.caller,
             external: self.external,
         }
@@ -289,6 +290,23 @@ mod protected_places {
         check("allow Bash", "Bash", runs("rm -rf /home/u").and_writes("/home/u"), ASK);
         check("allow Edit(**)", "Write", writes("/w/app/.gitignore"), ALLOW);
         check("", "Read", reads("/w/app/.git/config"), ALLOW);
+    }
+
+    #[test]
+    fn a_place_that_settings_name_as_code_is_protected_like_a_name() {
+        let places = ["/w/app/.githooks", "/w/app/tools/diff.sh"].map(PathBuf::from);
+        let verdict = |rules: &str, effects: Effects| {
+            let case = case("Write", effects).mode(Mode::AcceptEdits);
+            policy(rules).decide(&Request { code_places: &places, ..case.request() }).verdict
+        };
+        for path in [".githooks/pre-commit", ".githooks", "tools/diff.sh"] {
+            assert_eq!(verdict("allow *", writes(&format!("/w/app/{path}"))), ASK, "{path}");
+        }
+        for path in [".githooks2/x", "tools/other.sh", "src/a.rs"] {
+            assert_eq!(verdict("", writes(&format!("/w/app/{path}"))), ALLOW, "{path}");
+        }
+        assert_eq!(verdict("allow Edit(.githooks/pre-commit)", writes("/w/app/.githooks/pre-commit")), ALLOW);
+        assert_eq!(verdict("", reads("/w/app/.githooks/pre-commit")), ALLOW);
     }
 
     #[test]

@@ -241,9 +241,18 @@ impl CallHost {
             mode: self.session.mode(),
             read_only: self.session.is_read_only(),
             workspace: &session.workspace,
+            code_places: self.code_places(session),
             caller: &session.caller,
             external: self.entry.is_external(),
         }
+    }
+
+    /// The places that settings name as code.
+    fn code_places(&self, session: &SessionFacts) -> &[PathBuf] {
+        self.code_places.get_or_init(|| {
+            let find = self.session.engine().settings().code_places;
+            find.map_or_else(|| [].into(), |find| find(&session.workspace, session.home.as_deref()))
+        })
     }
 
     fn facts<'a>(

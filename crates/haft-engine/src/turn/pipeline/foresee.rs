@@ -5,13 +5,13 @@
 
 use std::{
     panic::AssertUnwindSafe,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Instant,
 };
 
 use haft_schema::Coercion;
-use haft_tool::{Bound, CallId, Effects, Fault, FaultKind, PathBase};
+use haft_tool::{Access, Bound, CallId, Effects, Fault, FaultKind, PathBase};
 use serde_json::Value;
 
 use super::{NotUnderstood, check::Checked, hooks::Heard, panic_fault, recall::Ticket};
@@ -33,6 +33,8 @@ pub(crate) struct Prepared<'t> {
     pub(crate) effects: Effects,
     /// The workspace that it was understood in.
     pub(crate) workspace: Arc<Path>,
+    /// The places that settings name as code, for a call that writes.
+    pub(crate) code_places: Arc<[PathBuf]>,
     pub(crate) coerced: Vec<Coercion>,
     pub(crate) arrived: Instant,
     /// What hooks have said of it, once they were asked.
@@ -58,6 +60,7 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
     let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ask(entry, &input, base)));
     match asked.unwrap_or_else(|panic| Err(panic_fault(entry.name(), panic))) {
         Ok((bound, effects)) => Ok(Prepared {
+            code_places: code_places(session, &effects, &workspace, base),
             call,
             name,
             entry,
@@ -77,6 +80,13 @@ pub(crate) fn foresee<'t>(checked: Checked<'t>, session: &Session) -> Result<Pre
         }),
         Err(fault) => Err(NotUnderstood { call, name, fault }),
     }
+}
+
+/// The places are read only for calls that need them.
+fn code_places(session: &Session, effects: &Effects, workspace: &Path, base: &PathBase) -> Arc<[PathBuf]> {
+    let writes = effects.paths().iter().any(|effect| effect.access == Access::Write);
+    let find = session.engine().settings().code_places.filter(|_| writes);
+    find.map_or_else(|| [].into(), |find| find(workspace, base.home.as_deref()))
 }
 
 fn ask(entry: &Entry, input: &Value, base: &PathBase) -> Result<(Box<dyn Bound>, Effects), Fault> {

@@ -76,6 +76,8 @@ pub(super) struct Scope {
     pub(super) home: Option<PathBuf>,
     /// Protected places that the call was permitted to change.
     pub(super) permitted: Vec<PathBuf>,
+    /// Places that settings of git name as code.
+    pub(super) code: Vec<PathBuf>,
     /// Protected places that are mounted read-only.
     pub(super) frozen: Vec<PathBuf>,
 }
@@ -141,6 +143,7 @@ impl FileGuard {
             return Vec::new();
         }
         let own = self.protected(path, change).map(|found| self.concern(path, &found));
+        let own = own.or_else(|| self.code_concern(path));
         match change {
             // Git writes its settings beside them and moves them there.
             Change::Arrival { from } if own.is_some() && settings::are_at(path) => {
@@ -152,9 +155,22 @@ impl FileGuard {
         }
     }
 
+    /// A place that settings name, such as the directory of `core.hooksPath`.
+    fn code_concern(&self, path: &Path) -> Option<Concern> {
+        let place = self.scope.code.iter().find(|place| path.starts_with(place))?;
+        let (path, place) = (path.to_owned(), place.clone());
+        Some(Concern {
+            path,
+            place,
+            effect: "which settings of git name as code".to_owned(),
+            keys: String::new(),
+        })
+    }
+
     fn concern(&self, path: &Path, found: &Protected) -> Concern {
-        let (path, place) = (path.to_owned(), found.place(path));
-        Concern { path, place, effect: format!("which {}", found.group.effect), keys: String::new() }
+        let place = linked_worktree(path).map_or_else(|| found.place(path), Path::to_owned);
+        let effect = format!("which {}", found.group.effect);
+        Concern { path: path.to_owned(), place, effect, keys: String::new() }
     }
 
     /// The protected place of a path that is changed in this way.
@@ -164,6 +180,10 @@ impl FileGuard {
         let counts = match (found.part, change) {
             (Part::Whole, _) => true,
             (Part::Directory, Change::Directory | Change::Departure | Change::SecondName) => false,
+            // Git makes a file for a worktree or submodule. Older ones are frozen; where a new one leads, the look afterwards sees.
+            (Part::Directory, Change::Open) if path.ends_with(".git") && self.frozen_at(path).is_none() => {
+                false
+            }
             // A file or a link in its place leads elsewhere.
             (Part::Directory, Change::Open | Change::Entry | Change::Arrival { .. }) => true,
         };
@@ -203,9 +223,13 @@ impl FileGuard {
     fn is_permitted(&self, concern: &Concern) -> bool {
         let covers = |given: &PathBuf| {
             given.starts_with(&concern.place)
-                && (concern.path.starts_with(given) || given.starts_with(&concern.path))
+                && (concern.path.starts_with(given)
+                    || given.starts_with(&concern.path)
+                    || is_temporary(&concern.path, given))
         };
-        self.scope.permitted.iter().any(covers)
+        // A directory in a repository was asked for as what it is: with all below it.
+        let covers_below = |given: &PathBuf| concern.path.starts_with(given) && is_in_repository(given);
+        self.scope.permitted.iter().any(|given| covers(given) || covers_below(given))
     }
 
     /// Decides about a call, or has it wait.
@@ -318,8 +342,38 @@ impl Handler for FileGuard {
     }
 }
 
+/// Whether a path lies below the directory of a repository.
+fn is_in_repository(path: &Path) -> bool {
+    path.ancestors().skip(1).any(|above| above.ends_with(".git"))
+}
+
 /// How many entries of a directory are looked at when it is moved.
 const ARRIVALS_LIMIT: usize = 2_000;
+
+/// Whether a path is a temporary file by which programs replace a file: `sedAb12Cd`, `x.json~`, `x.json.tmp`, `x.json.Ab12Cd`, `.x.json.swp`.
+/// No program runs what has such a name.
+fn is_temporary(path: &Path, file: &Path) -> bool {
+    let text = |path: &Path| path.file_name().and_then(|name| name.to_str().map(str::to_owned));
+    let (Some(name), Some(file_name)) = (text(path), text(file)) else { return false };
+    let is_random = |part: &str| part.len() >= 6 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_suffix = |rest: &str| {
+        rest == "~"
+            || rest
+                .strip_prefix('.')
+                .is_some_and(|end| matches!(end, "tmp" | "lock" | "swp" | "swx") || is_random(end))
+    };
+    let is_of_sed = name.strip_prefix("sed").is_some_and(|end| end.len() == 6 && is_random(end));
+    let plain = name.strip_prefix('.').filter(|_| name.ends_with(".swp") || name.ends_with(".swx"));
+    let follows = |name: &str| name.strip_prefix(&file_name).is_some_and(is_suffix);
+    path.parent() == file.parent() && (is_of_sed || follows(&name) || plain.is_some_and(follows))
+}
+
+/// The part of a repository that belongs to a linked worktree, for a file right in it. Git makes its files together.
+fn linked_worktree(path: &Path) -> Option<&Path> {
+    let directory = path.parent()?;
+    let above = directory.parent().filter(|above| above.ends_with("worktrees"))?;
+    above.components().any(|part| part.as_os_str() == ".git").then_some(directory)
+}
 
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())

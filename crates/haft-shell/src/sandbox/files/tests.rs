@@ -175,6 +175,8 @@ fn a_permitted_name_is_asked_once_and_then_made() {
 #[test]
 fn an_answer_of_no_is_refused_with_a_sentence() {
     let Some(scene) = Scene::new() else { return };
+    let ran = scene.run(Some(false), "sed -i s/old/newer/ .vscode/tasks.json && cat .vscode/tasks.json");
+    assert_eq!(ran.text(), "newer\n", "{:?}", ran.questions);
     let ran = scene.run(Some(false), "echo 1 > .envrc; echo 2 > .envrc; mkdir .idea; ls -A");
     assert_eq!(ran.questions.len(), 2, "{:?}", ran.questions);
     assert_eq!(ran.facts.len(), 2, "{:?}", ran.facts);
@@ -335,4 +337,36 @@ fn a_program_that_races_with_the_guard_neither_hangs_nor_breaks_it() {
     // The guard still stands.
     assert!(ran.facts.iter().any(|fact| fact.contains(".vscode")), "{:?} {}", ran.facts, ran.text());
     assert!(!scene.place.join(".vscode").exists());
+}
+
+#[test]
+fn sequences_of_git_end_as_outside_after_a_yes() {
+    let Some(source) = Scene::repository(&["a.txt"]) else { return };
+    let source = source.place.display();
+    for (script, most) in [
+        ("git worktree add -q wt && git -C wt status --short && git worktree remove wt", 2),
+        (
+            "git -c protocol.file.allow=always submodule --quiet add $S sub && git commit -qm s && git submodule update -q",
+            2,
+        ),
+        ("echo x >> a.txt && git stash -q && git stash pop -q && git stash -q && git stash drop -q", 0),
+        ("git clone -q $S c && rm -rf c", 0),
+        ("git init -q --bare b.git && git push -q b.git main", 0),
+        ("git config --global x.y z; mkdir -p .git/info && echo z >> .git/info/exclude", 0),
+        ("git sparse-checkout set a && git sparse-checkout disable", 0),
+        ("echo '* text' > .gitattributes && git add -A && git commit -qm g", 1),
+        ("mv a.txt .npmrc && mkdir .vscode && ln -s ../x .vscode/y && rm -r .vscode", 2),
+        (
+            "git checkout -qb u && echo y > a.txt && git commit -qam y && git checkout -q main && git rebase -q u",
+            0,
+        ),
+        ("git notes add -m n && git tag t && git pack-refs --all && git reflog expire --all && git prune", 0),
+        ("git maintenance run --quiet; git repack -qad && git fsck --no-progress", 0),
+    ] {
+        let scene = Scene::repository(&["a.txt"]).unwrap();
+        let ran = scene.run(Some(true), &format!("set -e; export HOME=/tmp S={source}; {script}"));
+        assert!(ran.output.status.success(), "{script}: {} {:?}", ran.text(), ran.questions);
+        assert!(ran.questions.len() <= most, "{script}: {:?}", ran.questions);
+        assert!(ran.facts.is_empty(), "{script}: {:?}", ran.facts);
+    }
 }

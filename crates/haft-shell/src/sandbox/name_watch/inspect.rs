@@ -17,7 +17,7 @@ use super::{
     shelf::{Shelf, open_below},
     split,
 };
-use crate::sandbox::files::Outcome;
+use crate::sandbox::files::{Outcome, is_temporary};
 
 /// Changes that are told. More are set aside as well.
 const CHANGES_LIMIT: usize = 50;
@@ -167,7 +167,11 @@ impl Inspector {
     /// Whether the call was permitted to write a place, before it started or since.
     fn is_permitted(&self, path: &Path) -> bool {
         let since = self.outcome.permitted();
-        self.watched.permitted.iter().chain(&since).any(|place| path.starts_with(place))
+        self.watched
+            .permitted
+            .iter()
+            .chain(&since)
+            .any(|place| path.starts_with(place) || is_temporary(path, place))
     }
 
     /// Whether something in a directory was permitted: then the rest of it is judged name by name.

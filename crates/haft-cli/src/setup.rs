@@ -398,8 +398,17 @@ impl Setup {
     }
 
     fn sandbox(&self) -> haft_engine::Sandbox {
-        let settings::Sandbox { enabled, required, read, write, deny_read, hosts, limits } =
-            self.settings.sandbox.clone();
+        let settings::Sandbox {
+            enabled,
+            required,
+            read,
+            write,
+            deny_read,
+            hosts,
+            unsandboxed,
+            forbid_unsandboxed,
+            limits,
+        } = self.settings.sandbox.clone();
         let enabled = enabled.unwrap_or(true) && !self.options.unsandboxed;
         // Whoever lets everything run because it is confined does not want it to run otherwise.
         let rests_on_it =
@@ -412,6 +421,9 @@ impl Setup {
             write: write.unwrap_or_default(),
             deny_read,
             hosts: hosts.unwrap_or_default(),
+            unsandboxed: unsandboxed.unwrap_or_default(),
+            // Managed settings that want a sandbox want it for every call, unless they say otherwise.
+            forbid_unsandboxed: forbid_unsandboxed.unwrap_or(self.settings.fixed.sandboxed),
             limits: limits.applied(),
             ..haft_engine::Sandbox::default()
         }

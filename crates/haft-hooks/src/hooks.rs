@@ -160,6 +160,8 @@ impl Hook for CommandHooks {
         self.of_call(event, call, move || {
             let mut input = input::of_call(event, &call);
             input["description"] = question.description.into();
+            input["stage"] = serde_json::json!(question.stage);
+            input["answers"] = serde_json::json!(question.answers());
             input
         })
     }

@@ -168,7 +168,8 @@ impl Spec {
         self
     }
 
-    /// Says that a call starts processes by its [`Grant`](crate::Grant): a person may let one call leave the sandbox.
+    /// Says that a call starts processes by its [`Grant`](crate::Grant), each for one call: a person may let it leave the
+    /// sandbox. Not for tools whose processes serve later calls: these would be outside, too.
     pub const fn processes(mut self) -> Spec {
         self.starts_processes = true;
         self

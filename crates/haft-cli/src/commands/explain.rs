@@ -160,6 +160,9 @@ impl Judged {
         if let Judged::Decided(explained, _) = self {
             answer["description"] = explained.description.as_str().into();
             answer["input"] = explained.input.clone();
+            if let Some(rule) = &explained.unsandboxed_by {
+                answer["unsandboxed_by"] = rule.as_str().into();
+            }
             if let Some(why) = &explained.hidden {
                 answer["hidden"] = why.as_str().into();
             }
@@ -175,6 +178,10 @@ impl Judged {
         let heading = paint.style(Paint::STRONG, &plain(format!("{tool}: {description}")));
         let hidden = hidden.as_ref().map(|why| format!("  {}\n", plain(why.clone()))).unwrap_or_default();
         let effects = plain(effects.to_string());
+        let place = match &explained.unsandboxed_by {
+            Some(rule) => format!("\n  {:<16} it runs outside the sandbox ({rule})", "sandbox"),
+            None => String::new(),
+        };
         let classifier = match (&explained.judged, decision.verdict) {
             (Some(Judgement { verdict, words, by }), _) => {
                 format!("\n  {:<16} {verdict}, says the one {by}: {words}", "classifier")
@@ -184,7 +191,7 @@ impl Judged {
             }
             _ => String::new(),
         };
-        let trace = decision.trace.explain() + &classifier;
+        let trace = decision.trace.explain() + &place + &classifier;
         format!("{heading}\n{hidden}  effects    {effects}\n{}", plain(trace))
     }
 }

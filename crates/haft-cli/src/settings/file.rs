@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_engine::policy::Mode;
+use haft_engine::policy::{Mode, Origin, Written};
 use haft_schema::nearest;
 use serde::Deserialize;
 use toml::{
@@ -71,6 +71,8 @@ struct WrittenSandbox {
     write: Option<Vec<Spanned<String>>>,
     deny_read: Vec<Spanned<String>>,
     hosts: Option<Vec<String>>,
+    unsandboxed: Option<Vec<Spanned<String>>>,
+    forbid_unsandboxed: Option<bool>,
     memory_mb: Option<NonZeroUsize>,
     processes: Option<NonZeroUsize>,
     file_mb: Option<NonZeroUsize>,
@@ -257,6 +259,10 @@ impl<'a> File<'a> {
         let paths = |paths: Vec<Spanned<String>>| -> anyhow::Result<Vec<PathBuf>> {
             paths.into_iter().map(|path| self.place(path)).collect()
         };
+        let rule = |rule: Spanned<String>| {
+            let origin = Origin::File { path: self.path.to_owned(), line: self.line(rule.span().start) };
+            Written::new(rule.into_inner(), origin)
+        };
         Ok(Sandbox {
             enabled: written.enabled,
             required: written.required,
@@ -264,6 +270,8 @@ impl<'a> File<'a> {
             write: written.write.map(paths).transpose()?,
             deny_read: paths(written.deny_read)?,
             hosts: written.hosts,
+            unsandboxed: written.unsandboxed.map(|rules| rules.into_iter().map(rule).collect()),
+            forbid_unsandboxed: written.forbid_unsandboxed,
             limits: SandboxLimits {
                 memory_mb: written.memory_mb,
                 processes: written.processes,

@@ -103,6 +103,9 @@ impl Settings {
             self.notes.extend(self.rules.allow.iter().filter_map(outdone));
             self.rules.allow.clear();
         }
+        if managed.managed_rules_only || managed.sandbox.unsandboxed.is_some() {
+            self.sandbox.unsandboxed = None;
+        }
         // A managed list is the whole list: what others add would widen it.
         if managed.sandbox.write.is_some() {
             self.sandbox.write = None;

@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use haft_engine::policy::{Mode, Rules};
+use haft_engine::policy::{Mode, Rules, Written};
 use haft_model::Dialect;
 use haft_tool::ResourceLimits;
 use serde::{Deserialize, Deserializer, de::Error};
@@ -305,6 +305,10 @@ pub(crate) struct Sandbox {
     pub(crate) deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub(crate) hosts: Option<Vec<String>>,
+    /// Rules for commands that run outside of the sandbox.
+    pub(crate) unsandboxed: Option<Vec<Written>>,
+    /// Whether no call leaves the sandbox.
+    pub(crate) forbid_unsandboxed: Option<bool>,
     /// How much one command may use.
     pub(crate) limits: SandboxLimits,
 }
@@ -583,6 +587,8 @@ impl Sandbox {
             write: both(self.write, later.write),
             deny_read: self.deny_read,
             hosts: both(self.hosts, later.hosts),
+            unsandboxed: both(self.unsandboxed, later.unsandboxed),
+            forbid_unsandboxed: later.forbid_unsandboxed.or(self.forbid_unsandboxed),
             limits: self.limits.and(later.limits),
         }
     }

@@ -251,6 +251,8 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("sandbox.write", Some("[\"/\"]"), None),
     ("sandbox.deny_read", None, Some("[\"/secret\"]")),
     ("sandbox.hosts", Some("[\"a.org\"]"), None),
+    ("sandbox.unsandboxed", Some("[\"Bash(docker:*)\"]"), None),
+    ("sandbox.forbid_unsandboxed", Some("false"), Some("true")),
     ("sandbox.memory_mb", Some("1000000000"), Some("64")),
     ("sandbox.processes", Some("8193"), Some("100")),
     ("sandbox.file_mb", Some("65537"), Some("100")),

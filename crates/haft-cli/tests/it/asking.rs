@@ -219,3 +219,97 @@ fn a_long_change_is_cut_and_shown_whole_on_request() {
     person.types("n\n");
     assert_eq!(person.ends().code, 3);
 }
+
+/// A directory outside of the workspace, and not below /tmp, where a command has entries of its own.
+fn outside() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A command that makes a file there which its words do not name.
+fn hidden_write(outside: &tempfile::TempDir) -> String {
+    let parent = outside.path().canonicalize().unwrap().display().to_string();
+    let (one, other) = parent.split_at(parent.len() / 2);
+    let command = format!("python3 -c \"open('{one}' + '{other}/made', 'w').write('x')\"");
+    json!({ "command": command }).to_string()
+}
+
+#[test]
+fn a_person_lets_one_command_leave_the_sandbox() {
+    let (place, outside) = (place(), outside());
+    let mut person = Person::at(&place, &["call", "Bash", &hidden_write(&outside)], "");
+    let shown = person.sees(PROMPT);
+    for words in [
+        "  [y] this call, in the sandbox\r\n",
+        "  [s] this and the same calls in this session, in the sandbox\r\n",
+        "  [u] this call, outside the sandbox: it can change and reach everything that you can\r\n",
+        "  [n] refuse this call\r\n",
+        "Allow it? [y] [s] [a] [u] [n], or",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    person.types("u\n");
+    let ran = person.ends();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(fs::read_to_string(outside.path().join("made")).unwrap(), "x");
+}
+
+#[test]
+fn a_command_that_the_sandbox_broke_runs_again_when_the_person_says_so() {
+    let (place, outside) = (place(), outside());
+    let mut person = Person::at(&place, &["call", "Bash", &hidden_write(&outside)], "");
+    person.sees(PROMPT);
+    person.types("y\n");
+    let shown = person.sees(PROMPT);
+    for words in [
+        "The command failed, and the sandbox refused to change ",
+        "  [y] run it again with that allowed, in the sandbox\r\n",
+        "  [u] run it again outside the sandbox: it can change and reach everything that you can\r\n",
+        "  [n] leave it as it is\r\n",
+        "it failed (exit code 1); what it did until then stays done",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!outside.path().join("made").exists());
+    person.types("y\n");
+    let ran = person.ends();
+    assert!(
+        ran.code == 0 && ran.out.contains("[second run, from the beginning, with that allowed]"),
+        "{ran:?}"
+    );
+    assert!(outside.path().join("made").exists());
+}
+
+#[test]
+fn a_users_rule_runs_a_command_outside_the_sandbox_and_a_question_says_so() {
+    let (place, outside) = (place(), outside());
+    fs::create_dir_all(place.path("config/haft")).unwrap();
+    fs::write(place.path("config/haft/haft.toml"), "[sandbox]\nunsandboxed = [\"Bash(python3:*)\"]\n")
+        .unwrap();
+    let explained = place.haft(&["explain", "Bash", &hidden_write(&outside)]).out;
+    assert!(explained.contains("it runs outside the sandbox (rule Bash(python3:*) (/"), "{explained}");
+    let mut person = Person::at(&place, &["call", "Bash", &hidden_write(&outside)], "");
+    let shown = person.sees(PROMPT);
+    assert!(shown.contains("where   outside the sandbox, by rule Bash(python3:*) (/"), "{shown}");
+    assert!(shown.contains("[y] this call, outside the sandbox\r\n") && !shown.contains("[u]"), "{shown}");
+    person.types("y\n");
+    assert_eq!(person.ends().code, 0);
+    assert!(outside.path().join("made").exists());
+    let with_more = hidden_write(&outside).replace("write('x')\\\"", "write('x')\\\"; git status");
+    let explained = place.haft(&["explain", "Bash", &with_more]).out;
+    assert!(!explained.contains("outside the sandbox"), "each command needs a rule: {explained}");
+}
+
+#[test]
+fn settings_forbid_to_leave_the_sandbox() {
+    let (place, outside) = (place(), outside());
+    fs::create_dir_all(place.path("config/haft")).unwrap();
+    let settings = "[sandbox]\nforbid_unsandboxed = true\nunsandboxed = [\"Bash(python3:*)\"]\n";
+    fs::write(place.path("config/haft/haft.toml"), settings).unwrap();
+    let mut person = Person::at(&place, &["call", "Bash", &hidden_write(&outside)], "");
+    let shown = person.sees(PROMPT);
+    assert!(shown.contains("[y] this call, in the sandbox") && !shown.contains("[u]"), "{shown}");
+    person.types("u\n");
+    person.sees(PROMPT);
+    person.types("n\n");
+    assert_eq!(person.ends().code, 3);
+}

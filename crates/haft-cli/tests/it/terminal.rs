@@ -75,7 +75,7 @@ fn a_conversation_with_a_question_from_beginning_to_end() {
     let tmux = &room.tmux;
     tmux.sees("mode default · scripted");
     tmux.says("Make it say hello");
-    let asked = tmux.sees("[y] yes, once");
+    let asked = tmux.sees("[y] ");
     for words in [
         "❯ Make it say hello",
         "I will change it.",
@@ -103,6 +103,27 @@ fn a_conversation_with_a_question_from_beginning_to_end() {
     assert!(!left.contains("-icanon") && !left.contains("-echo"), "the terminal is as it was: {left}");
     // What was typed is there the next time.
     assert!(room.place.files.text("state/haft/typed.jsonl").contains("\"Make it say hello\""));
+}
+
+#[test]
+fn a_command_leaves_the_sandbox_by_one_key() {
+    if !tmux::is_there() {
+        return;
+    }
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let parent = outside.path().canonicalize().unwrap().display().to_string();
+    let (one, other) = parent.split_at(parent.len() / 2);
+    let command = format!("python3 -c \"open('{one}' + '{other}/made', 'w').write('x')\"");
+    let turn = Turn::new().call("Bash", json!({ "command": command }));
+    let room = Room::at(place(), [turn, Turn::new().text("It is made.")], (100, 30), &[], &[]);
+    room.tmux.says("Make it");
+    let asked =
+        room.tmux.sees("[u] this call, outside the sandbox: it can change and reach everything that you can");
+    assert!(asked.contains("[y] this call, in the sandbox"), "{asked}");
+    reads();
+    room.tmux.types("u");
+    room.tmux.sees("It is made.");
+    assert_eq!(fs::read_to_string(outside.path().join("made")).unwrap(), "x");
 }
 
 #[test]
@@ -348,12 +369,12 @@ fn a_question_leaves_one_copy_however_high_the_terminal_is_made() {
     tmux.says("Talk");
     tmux.sees("% of context left");
     tmux.says("Change it");
-    tmux.sees("[y] yes, once");
+    tmux.sees("[y] ");
     for rows in [24, 34, 22, 30, 23, 40] {
         tmux.resizes(80, rows);
         thread::sleep(Duration::from_millis(400));
         let (screen, memory) = (tmux.screen(), tmux.memory());
-        for once in ["[y] yes, once", "mode default", "Edit: Edit", "? Edit main.rs"] {
+        for once in ["[y] ", "mode default", "Edit: Edit", "? Edit main.rs"] {
             assert_eq!(memory.matches(once).count(), 1, "{rows} rows, {once}: {memory}");
             assert!(screen.contains(once), "{rows} rows, {once}: {screen}");
         }

@@ -185,7 +185,7 @@ impl Policy {
         let mut wide = Hits::default();
         request.names().for_each(|name| wide.merge(Some(self.names.find(name))));
         if let Some(rule) = wide.allow {
-            return Some(self.table.listed(rule).to_string());
+            return Some(self.named_rule(rule));
         }
         let commands = request.effects.commands().iter();
         let mut first = None;
@@ -196,7 +196,13 @@ impl Policy {
                 None => return None,
             }
         }
-        first.map(|rule| self.table.listed(rule).to_string())
+        first.map(|rule| self.named_rule(rule))
+    }
+
+    /// A rule with its place, without the list that it was compiled in.
+    fn named_rule(&self, rule: RuleId) -> String {
+        let written = &self.table.listed(rule).rule;
+        format!("rule {} ({})", written.text, written.origin)
     }
 
     /// Why the model should not even see a tool: no call of it could run. `None` if some could.

@@ -177,7 +177,7 @@ impl Compiled {
         let holding = rules.clone().and(left.map(closed).unwrap_or_default());
         let policy = Arc::new(Policy::compile_away(holding, &bases, left, basis.redactor.clone())?);
         let outside = Rules { allow: basis.unsandboxed.clone(), ..Rules::default() };
-        let unsandboxed = Arc::new(Policy::compile(outside, &bases)?);
+        let unsandboxed = Arc::new(Policy::compile_away(outside, &bases, None, basis.redactor.clone())?);
         Ok(Compiled { own: rules.clone(), rules, policy, unsandboxed, ground, of: None })
     }
 }

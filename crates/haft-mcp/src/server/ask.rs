@@ -76,8 +76,12 @@ fn desk() -> Option<Arc<dyn Desk>> {
 
 /// The rules that *always* would write, for whoever may write them: they are the owner's, and hold for all that come after.
 fn rules_of<'a>(question: &Question<'a>) -> Option<&'a [String]> {
-    let roles = &question.call.session.caller.roles;
-    question.always.filter(|_| roles.iter().any(|role| role == OWNER))
+    question.always.filter(|_| is_owner(question))
+}
+
+/// Whether the caller is the user that this process runs as: others have no say in what that user's processes reach.
+fn is_owner(question: &Question<'_>) -> bool {
+    question.call.session.caller.roles.iter().any(|role| role == OWNER)
 }
 
 const OWNER: &str = "owner";
@@ -104,9 +108,10 @@ fn form(question: &Question<'_>) -> Map<String, Value> {
 
 /// The answers that this client may give.
 fn offered(question: &Question<'_>) -> Vec<OfferedAnswer> {
-    let may_always = rules_of(question).is_some();
+    let is_owner = is_owner(question);
+    let is_for_owner = |answer: AnswerKind| matches!(answer, AnswerKind::Always | AnswerKind::Unsandboxed);
     let answers = question.answers().into_iter();
-    answers.filter(|offered| offered.answer != AnswerKind::Always || may_always).collect()
+    answers.filter(|offered| is_owner || !is_for_owner(offered.answer)).collect()
 }
 
 /// An answer in the words of a form.

@@ -17,6 +17,8 @@ mod always;
 #[cfg(test)]
 mod masks;
 #[cfg(test)]
+mod rerun_tests;
+#[cfg(test)]
 mod asking;
 
 use std::{path::Path, time::Duration};

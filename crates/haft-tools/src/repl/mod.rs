@@ -118,7 +118,6 @@ impl fmt::Debug for Repl {
 impl Tool for Repl {
     type Input = ReplInput;
     const SPEC: Spec = Spec::new("Repl")
-        .processes()
         .aliases(&["repl", "run_code", "code_interpreter", "ipython"])
         .search_hint(
             "python node javascript bash interpreter notebook kernel session evaluate compute data state",

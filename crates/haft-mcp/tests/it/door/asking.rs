@@ -8,7 +8,7 @@ use haft_engine::{
     turn::{Kernel, KernelCx, Within},
 };
 use haft_mcp::client::Server;
-use haft_tool::{BoxFuture, Effects, Fault, OTHER_CALLS, Reply, SharedTool, tool};
+use haft_tool::{BoxFuture, Cx, Effects, Fault, OTHER_CALLS, Reply, SharedTool, Spec, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -52,6 +52,47 @@ async fn a_client_of_the_old_era_is_sent_the_question() {
     assert_eq!(text(&client.answer(id).await.unwrap()), "painted");
     let again = client.call("Paint", json!({})).await.unwrap();
     assert_eq!((text(&again), client.heard.len()), ("painted", 0), "allowed for the session");
+}
+
+fn with_processes() -> House {
+    let run =
+        tool("Run").spec(Spec::processes).effects(|_: &Nothing| Effects::unknown()).call(
+            |_: Nothing, cx: Cx| async move {
+                Ok(Reply::text(format!("confined {}", cx.grant().await?.confined)))
+            },
+        );
+    House::new().building(|builder| builder.tool(run))
+}
+
+#[tokio::test]
+async fn a_caller_who_is_not_the_owner_stays_in_the_sandbox() {
+    let open = with_processes().open();
+    let mut client = open.legacy(json!({ "elicitation": {} })).await;
+    let id = client.send("tools/call", json!({ "name": "Run", "arguments": {} })).await;
+    let question = answer_question(&mut client, yes("unsandboxed")).await;
+    let decision = &question["requestedSchema"]["properties"]["decision"];
+    assert_eq!(decision["enum"], json!(["once", "session", "no"]));
+    assert_eq!(client.answer(id).await.unwrap()["isError"], true);
+}
+
+#[tokio::test]
+async fn the_owner_at_a_client_lets_a_call_leave_the_sandbox() {
+    let open = with_processes().caller_role("owner").open();
+    let mut client = open.legacy(json!({ "elicitation": {} })).await;
+    let id = client.send("tools/call", json!({ "name": "Run", "arguments": {} })).await;
+    let question = answer_question(&mut client, yes("unsandboxed")).await;
+    let decision = &question["requestedSchema"]["properties"]["decision"];
+    assert_eq!(decision["enum"], json!(["once", "session", "unsandboxed", "no"]));
+    assert_eq!(
+        decision["enumNames"],
+        json!([
+            "Allow once: this call, in the sandbox",
+            "Allow for this session: this and the same calls in this session, in the sandbox",
+            "Allow once, outside the sandbox: this call, outside the sandbox: it can change and reach everything that you can",
+            "Do not allow: refuse this call",
+        ])
+    );
+    assert!(text(&client.answer(id).await.unwrap()).starts_with("confined false"));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use haft_mcp::{
     upstream::{Options, Upstreams},
 };
 use haft_testkit::Workspace;
+use haft_tool::Caller;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
@@ -26,6 +27,7 @@ pub(crate) struct House {
     servers: Vec<Server>,
     rules: Rules,
     only: Option<String>,
+    roles: Vec<String>,
     observer: Option<Arc<dyn RequestObserver>>,
 }
 
@@ -35,7 +37,7 @@ impl House {
         let results = FileStore::new(workspace.root().join("results"));
         let builder = Engine::builder().asker(Elicitor).results(results).tool(haft_testkit::sized());
         let (servers, rules) = (Vec::new(), Rules::default());
-        House { workspace, builder, servers, rules, only: None, observer: None }
+        House { workspace, builder, servers, rules, only: None, roles: Vec::new(), observer: None }
     }
 
     pub(crate) fn building(mut self, change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> House {
@@ -82,12 +84,20 @@ impl House {
         self
     }
 
+    /// For a client whose caller has this role.
+    pub(crate) fn caller_role(mut self, role: &str) -> House {
+        self.roles.push(role.to_owned());
+        self
+    }
+
     pub(crate) fn open(self) -> Open {
         let upstreams = Upstreams::new(self.servers, Options::default());
         let builder = self.builder.tools(upstreams.resource_tools());
         let builder = upstreams.sources().into_iter().fold(builder, EngineBuilder::source);
         let engine = builder.build().expect("an engine");
-        let session = SessionOptions { rules: self.rules, ..SessionOptions::at(self.workspace.root()) };
+        let caller = Caller { roles: self.roles, ..Caller::default() };
+        let session =
+            SessionOptions { rules: self.rules, caller, ..SessionOptions::at(self.workspace.root()) };
         let (only, version, upstreams) = (self.only, "1.2.3".to_owned(), Some(upstreams));
         let observer = self.observer;
         let door = Door::new(DoorOptions { engine, session, upstreams, only, version, observer });

@@ -17,7 +17,9 @@ use haft_tool::ResourceLimits;
 
 use super::{
     Confinement, Loopback, Network, SandboxError, Support,
+    agent::{NetworkAgent, NetworkRequest},
     files::Scope,
+    hosts,
     landlock::Landlock,
     limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
@@ -26,11 +28,13 @@ use super::{
     protected::{Names, between, code_places},
     readable,
     report::{Report, Step},
+    resolver,
     seccomp::{Filter, Sockets},
     single_files::SingleFiles,
     supervisor::Handlers,
-    sys::{self, Answer, Stack, c_string},
+    sys::{self, Answer, Errno, Stack, c_string},
 };
+use crate::proxy::ProxySockets;
 
 /// Everything that the new process needs to confine itself. It only reads it.
 #[derive(Debug)]
@@ -58,14 +62,31 @@ pub(super) struct Plan {
     /// What is looked at when protected names appear. None for what writes nothing.
     pub(super) name_watch: Option<(WatchScope, Baseline)>,
     lifeline: Option<OwnedFd>,
-    /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
-    passage: Option<[OwnedFd; 2]>,
+    /// Over which sockets of its network come out, or a network for others to join.
+    passage: Option<Passage>,
     /// Over which the root directory of the sandbox comes out, to be measured: our end and theirs.
     root: Option<[OwnedFd; 2]>,
     has_proxy: bool,
+    /// The sockets that come out before the command starts.
+    listeners: Vec<NetworkRequest>,
     /// The filter that reports calls to the supervisor, and the way on which its listener comes out: our end and theirs.
     reports: Option<(Filter, [OwnedFd; 2])>,
     variables: Vec<(String, String)>,
+}
+
+/// The two ends of what leads to the outer process: ours and theirs.
+#[derive(Debug)]
+struct Passage {
+    agent: Arc<NetworkAgent>,
+    theirs: OwnedFd,
+}
+
+impl Passage {
+    fn new() -> Result<Passage, SandboxError> {
+        let [ours, theirs] = sys::socket_pair().map_err(no_descriptors)?;
+        let agent = NetworkAgent::new(ours).map_err(|err| SandboxError::build("talk to it", err))?;
+        Ok(Passage { agent: Arc::new(agent), theirs })
+    }
 }
 
 impl Plan {
@@ -83,7 +104,7 @@ impl Plan {
         if !is_guarded && !single_files.is_empty() {
             return Err(cannot_make(&places.made));
         }
-        let mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
+        let mut mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
         let handlers = if is_guarded {
             handlers(places.scope(wanted, mounts.as_ref()), &single_files)
         } else {
@@ -91,12 +112,25 @@ impl Plan {
         };
         let writes = !wanted.only_looks && places.write.iter().any(|root| root.is_dir());
         let name_watch = writes.then(|| places.name_watch(wanted, mounts.as_ref()));
+        if let Some(mounts) = mounts.as_mut().filter(|_| has_proxy) {
+            mounts.replaced = resolver::files(&places.deny_read)?;
+        }
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
-        let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
+        let sockets = match is_mute {
+            true => Sockets::None,
+            false if wanted.has_streams(support) => Sockets::InternetAndStreams,
+            false => Sockets::Internet,
+        };
         let has_network = has_namespaces && is_closed && !is_mute;
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
-        let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let passage = has_network.then(Passage::new).transpose()?;
+        let listeners = match &wanted.network {
+            Network::Hosts(_) if has_proxy => {
+                network::listeners(&hosts(&wanted.network)?, wanted.beside.as_deref())
+            }
+            _ => Vec::new(),
+        };
         let root = if has_namespaces { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
@@ -126,6 +160,7 @@ impl Plan {
             name_watch,
             lifeline: None,
             passage,
+            listeners,
             root,
             reports,
             variables,
@@ -136,7 +171,9 @@ impl Plan {
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        self.kept = vec![theirs.as_raw_fd()];
+        let requests = self.passage.iter().map(|passage| passage.theirs.as_raw_fd());
+        self.kept = requests.chain([theirs.as_raw_fd()]).collect();
+        self.kept.sort_unstable();
         self.lifeline = Some(theirs);
         Ok(ours)
     }
@@ -146,21 +183,23 @@ impl Plan {
         self.lifeline.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
+    /// Where the outer process takes requests.
+    pub(super) fn requests_end(&self) -> RawFd {
+        self.passage.as_ref().map_or(-1, |passage| passage.theirs.as_raw_fd())
+    }
+
     /// What the command is told besides.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// In the sandbox: makes the proxy's listener and passes it out, or the network itself.
+    /// In the sandbox: makes the sockets of the proxy and passes them out, or the network itself.
     pub(super) fn pass_network(&self) -> Answer {
-        let Some([_, theirs]) = &self.passage else { return Ok(()) };
+        let Some(Passage { theirs, .. }) = &self.passage else { return Ok(()) };
         if !self.has_proxy {
             return Loopback::pass(theirs.as_raw_fd());
         }
-        let listener = sys::listen(network::PROXY_PORT)?;
-        let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
-        sys::close(listener);
-        passed
+        self.listeners.iter().try_for_each(|listener| listener.answer(theirs.as_raw_fd()))
     }
 
     /// In the sandbox: passes its root directory out.
@@ -201,21 +240,35 @@ impl Plan {
         listener.map(Some).map_err(|errno| SandboxError::build("have its system calls reported", errno))
     }
 
-    /// Outside: takes the listener.
-    pub(super) fn listener(&self) -> Result<Option<TcpListener>, SandboxError> {
-        let Some([ours, _]) = self.passage.as_ref().filter(|_| self.has_proxy) else { return Ok(None) };
-        let listener = sys::receive_descriptor(ours).map_err(|errno| SandboxError::Proxy(errno.into()))?;
-        Ok(Some(listener.into()))
+    /// Outside: takes the sockets.
+    pub(super) fn proxy_sockets(&self) -> Result<Option<ProxySockets>, SandboxError> {
+        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| self.has_proxy) else {
+            return Ok(None);
+        };
+        let mut received = self.listeners.iter().map(|_| agent.received());
+        let mut fixed = || received.next().unwrap_or(Err(Errno(libc::EPIPE)));
+        let failed = |errno: Errno| SandboxError::Proxy(errno.into());
+        Ok(Some(ProxySockets {
+            datagrams: fixed().map_err(failed)?.into(),
+            dns: fixed().map_err(failed)?.into(),
+            proxy: fixed().map_err(failed)?.into(),
+            // Where something else listens already, or the kernel has no such address, there is one less.
+            relays: received.flatten().map(TcpListener::from).collect(),
+            agent: Arc::clone(agent),
+        }))
     }
 
     /// Outside: the network that it is in, if others may join it.
     pub(super) fn loopback(&self) -> Result<Option<Arc<Loopback>>, SandboxError> {
-        let Some([ours, _]) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
-            return Ok(self.beside.clone());
+        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
+            return Ok(None);
         };
-        let made =
-            Loopback::receive(ours).map_err(|errno| SandboxError::build("share the network", errno))?;
-        Ok(Some(Arc::new(made)))
+        let failed = |err: io::Error| SandboxError::build("share the network", err);
+        let joined = match &self.beside {
+            Some(beside) => beside.by_way_of(Arc::clone(agent)).map_err(failed)?,
+            None => Loopback::receive(Arc::clone(agent)).map_err(|errno| failed(errno.into()))?,
+        };
+        Ok(Some(Arc::new(joined)))
     }
 
     /// What failed in the new process, in words.
@@ -242,6 +295,8 @@ struct Places {
     /// What may be read besides; none if that is everything.
     read: Option<Vec<PathBuf>>,
     deny_read: Vec<PathBuf>,
+    /// The Unix sockets that it may connect to.
+    sockets: Vec<PathBuf>,
     home: Option<PathBuf>,
     only_looks: bool,
 }
@@ -297,7 +352,9 @@ impl Places {
         deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
         let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
         let read = wanted.read.as_ref().map(|given| readable_places(given, &write, &cwd, home.as_deref()));
-        Places { cwd, write, made, read, deny_read, home, only_looks: wanted.only_looks }.agree()
+        let sockets = wanted.sockets.iter().flatten().filter_map(|path| path.canonicalize().ok()).collect();
+        let only_looks = wanted.only_looks;
+        Places { cwd, write, made, read, deny_read, sockets, home, only_looks }.agree()
     }
 
     /// What is given for writing cannot be in what may not be read.
@@ -346,6 +403,7 @@ impl Places {
             temporary: self.temporary()?,
             write: self.write.iter().map(|path| string(path)).collect::<Result<_, _>>()?,
             closed: closed.collect::<Result<_, SandboxError>>()?,
+            replaced: Vec::new(),
             has_processes: support.processes,
         })
     }
@@ -406,7 +464,7 @@ impl Places {
     /// The entries of a directory that are mounted again, and whether there are others: those in which something is that
     /// the policy names, then as many as there may be.
     fn again_in(&self, directory: &Path) -> Result<(Vec<(CString, bool)>, bool), SandboxError> {
-        let named = self.write.iter().chain(&self.deny_read).chain([&self.cwd]);
+        let named = self.write.iter().chain(&self.deny_read).chain(&self.sockets).chain([&self.cwd]);
         let entry =
             |path: &PathBuf| Some(directory.join(path.strip_prefix(directory).ok()?.components().next()?));
         let mut entries: Vec<PathBuf> = named.filter_map(entry).collect();
@@ -428,7 +486,8 @@ impl Places {
         directory: &Path,
         read: &[PathBuf],
     ) -> Result<(Vec<CString>, Vec<Mounted>), SandboxError> {
-        let named = self.write.iter().chain(&self.deny_read).chain(read).chain([&self.cwd]);
+        let named =
+            self.write.iter().chain(&self.deny_read).chain(read).chain(&self.sockets).chain([&self.cwd]);
         let is_within = |path: &&PathBuf| path.starts_with(directory) && *path != directory;
         let mut named: Vec<&PathBuf> = named.filter(is_within).collect();
         named.sort();

@@ -57,6 +57,8 @@ macro_rules! call {
     };
 }
 
+mod sockets; // sockets in a network of one's own
+pub(super) use sockets::*;
 mod notify; // system calls that wait for an answer
 pub(super) use notify::*;
 
@@ -407,25 +409,6 @@ pub(super) fn raise_loopback() -> Answer {
     raised.map(drop)
 }
 
-fn socket(family: c_int, kind: c_int) -> Answer<RawFd> {
-    let kind = (kind | libc::SOCK_CLOEXEC) as c_long;
-    call!(SYS_socket, family as c_long, kind, 0 as c_long).map(|fd| fd as RawFd)
-}
-
-/// A listener on 127.0.0.1.
-pub(super) fn listen(port: u16) -> Answer<RawFd> {
-    let socket = socket(libc::AF_INET, libc::SOCK_STREAM)?;
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as _,
-        sin_port: port.to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_be_bytes([127, 0, 0, 1]).to_be() },
-        sin_zero: [0; 8],
-    };
-    call!(SYS_bind, socket as c_long, &raw const address, size_of::<libc::sockaddr_in>())?;
-    call!(SYS_listen, socket as c_long, 64 as c_long)?;
-    Ok(socket)
-}
-
 /// A pair of sockets over which a descriptor can be passed.
 pub(super) fn socket_pair() -> Answer<[OwnedFd; 2]> {
     let mut ends: [RawFd; 2] = [-1; 2];
@@ -443,9 +426,8 @@ struct Parcel {
     padding: u32,
 }
 
-fn with_message<T>(parcel: &mut Parcel, use_it: impl FnOnce(*mut libc::msghdr) -> T) -> T {
-    let mut byte = 0u8;
-    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+fn with_message<T>(parcel: &mut Parcel, byte: &mut u8, use_it: impl FnOnce(*mut libc::msghdr) -> T) -> T {
+    let mut part = libc::iovec { iov_base: ptr::from_mut(byte).cast(), iov_len: 1 };
     // SAFETY: a message is plain numbers and pointers, for which zeroes are a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
@@ -468,14 +450,17 @@ fn parcel(fd: RawFd) -> Parcel {
 /// Passes a descriptor to whoever holds the other end.
 pub(super) fn send_descriptor(over: RawFd, fd: RawFd) -> Answer {
     let mut parcel = parcel(fd);
-    with_message(&mut parcel, |message| call!(SYS_sendmsg, over as c_long, message, 0 as c_long)).map(drop)
+    with_message(&mut parcel, &mut 0, |message| call!(SYS_sendmsg, over as c_long, message, 0 as c_long))
+        .map(drop)
 }
 
 /// The descriptor that was passed; does not wait.
 pub(super) fn receive_descriptor(over: &OwnedFd) -> Answer<OwnedFd> {
     let mut parcel = parcel(-1);
     let flags = (libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC) as c_long;
-    with_message(&mut parcel, |message| call!(SYS_recvmsg, over.as_raw_fd() as c_long, message, flags))?;
+    with_message(&mut parcel, &mut 0, |message| {
+        call!(SYS_recvmsg, over.as_raw_fd() as c_long, message, flags)
+    })?;
     if parcel.header.cmsg_type != libc::SCM_RIGHTS || parcel.fd < 0 {
         return Err(Errno(libc::EBADMSG));
     }

@@ -386,10 +386,19 @@ impl Places {
 
     /// What the guard of protected names has to know.
     fn scope(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> Scope {
-        let frozen = closed_as(mounts, Closed::Frozen).collect();
+        let closed = |kind| closed_as(mounts, kind).collect();
+        let (frozen, pinned) = (closed(Closed::Frozen), closed(Closed::Pinned));
         let permitted = wanted.permitted.clone();
         let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
-        Scope { write: self.write.clone(), home: self.home.clone(), permitted, code, frozen }
+        Scope {
+            write: self.write.clone(),
+            home: self.home.clone(),
+            permitted,
+            code,
+            frozen,
+            pinned,
+            hidden: self.deny_read.clone(),
+        }
     }
 
     fn mounts(&self, support: &Support, is_guarded: bool) -> Result<Mounts, SandboxError> {

@@ -103,6 +103,10 @@ impl Inspector {
         }
         let (root, relative) = (root.to_owned(), relative.to_owned());
         match found {
+            None if settings::is_foreign_commondir(&root, &relative) => {
+                self.inspect_code_at(&root, &relative, "git obeys", look);
+                false
+            }
             None => is_directory && !is_passed_by(path),
             Some(found) if !found.is_code() => {
                 self.inspect_guidance(path, found, look);
@@ -180,6 +184,10 @@ impl Inspector {
     }
 
     fn inspect_code(&mut self, root: &Path, relative: &Path, found: Protected, look: Look) {
+        self.inspect_code_at(root, relative, found.group.effect, look);
+    }
+
+    fn inspect_code_at(&mut self, root: &Path, relative: &Path, effect: &'static str, look: Look) {
         let path = root.join(relative);
         let Some(times) = self.times(&path) else { return };
         let is_new = times.born >= self.start || (look != Look::Last && times.changed >= self.start);
@@ -193,9 +201,9 @@ impl Inspector {
                 Err(err) if err.kind() == std::io::ErrorKind::NotFound => return, // it is gone
                 Err(err) => ChangeOutcome::Left(err.to_string()),
             };
-            self.add(path, found.group.effect, outcome);
+            self.add(path, effect, outcome);
         } else if times.changed >= self.start {
-            self.add(path, found.group.effect, ChangeOutcome::Kept);
+            self.add(path, effect, ChangeOutcome::Kept);
         }
     }
 

@@ -136,6 +136,22 @@ pub(super) fn target_of_gitfile(root: &Path, relative: &Path) -> Target {
     }
 }
 
+/// Returns true for the file by which a linked worktree finds its repository, if it leads to another one.
+pub(super) fn is_foreign_commondir(root: &Path, relative: &Path) -> bool {
+    let path = root.join(relative);
+    let directory = path.parent().and_then(Path::parent);
+    if !path.ends_with("commondir") || !directory.is_some_and(|above| above.ends_with(".git/worktrees")) {
+        return false;
+    }
+    let opened = open_below(root, relative.parent().unwrap_or(Path::new("")));
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = opened.and_then(|directory| Ok(openat(&directory, "commondir", flags, Mode::empty())?));
+    match file.and_then(|file| read(File::from(file))) {
+        Ok(text) => !text.is_empty() && text.trim_ascii() != b"../..",
+        Err(err) => err.kind() != io::ErrorKind::NotFound,
+    }
+}
+
 /// Whether a real path is the directory of a submodule's repository, or of a linked worktree.
 fn is_guarded(place: &Path) -> bool {
     let names: Vec<_> = place.components().map(|part| part.as_os_str()).collect();

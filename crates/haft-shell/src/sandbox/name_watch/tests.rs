@@ -194,6 +194,10 @@ fn a_file_that_leads_git_elsewhere_is_set_aside_unless_what_it_leads_to_is_guard
     world.write("w/.git", &format!("gitdir: {}/.git/worktrees/w\n", world.root.display()));
     world.write("evil/HEAD", "x");
     world.write("v/.git", "gitdir: ../evil\n");
+    world.write(".git/worktrees/w/commondir", "../..\n");
+    world.write(".git/worktrees/x/commondir", "/tmp/evil\n");
+    world.wait_for_removal(".git/worktrees/x/commondir");
+    assert!(world.is_there(".git/worktrees/w/commondir"));
     // Empty at first, as git makes it, and turned elsewhere later.
     world.write("u/.git", "");
     std::thread::sleep(Duration::from_millis(100));

@@ -223,7 +223,7 @@ impl Bash {
                 return wait::go_on(process, input, cx);
             }
             let (process, ended) = match wait::wait(process, input, options, cx).await? {
-                Waited::GoesOn(reply) => return Ok(reply),
+                Waited::GoesOn(reply) => return Ok(*reply),
                 Waited::Ended(process, ended) => (process, ended),
             };
             let mut told =

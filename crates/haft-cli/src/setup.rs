@@ -405,6 +405,7 @@ impl Setup {
             write,
             deny_read,
             hosts,
+            sockets,
             unsandboxed,
             forbid_unsandboxed,
             limits,
@@ -421,6 +422,7 @@ impl Setup {
             write: write.unwrap_or_default(),
             deny_read,
             hosts: hosts.unwrap_or_default(),
+            sockets: sockets.unwrap_or_default(),
             unsandboxed: unsandboxed.unwrap_or_default(),
             // Managed settings that want a sandbox want it for every call, unless they say otherwise.
             forbid_unsandboxed: forbid_unsandboxed.unwrap_or(self.settings.fixed.sandboxed),

@@ -98,8 +98,10 @@ pub struct Sandbox {
     pub write: Vec<PathBuf>,
     /// What they may not read, besides what rules deny.
     pub deny_read: Vec<PathBuf>,
-    /// The hosts that they may always contact.
+    /// The hosts that they may always contact, each with a port behind a colon if only that one is meant.
     pub hosts: Vec<String>,
+    /// The Unix sockets that they may always connect to.
+    pub sockets: Vec<PathBuf>,
     /// How much the processes of one command may use.
     pub limits: ResourceLimits,
     /// Rules for commands that run outside of the sandbox. They allow nothing: asking is as without them. Only the user's own
@@ -120,6 +122,7 @@ impl Default for Sandbox {
             write: Vec::new(),
             deny_read: Vec::new(),
             hosts: Vec::new(),
+            sockets: Vec::new(),
             limits: ResourceLimits::default(),
             unsandboxed: Vec::new(),
             forbid_unsandboxed: false,

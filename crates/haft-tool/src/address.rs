@@ -37,6 +37,50 @@ pub fn host_in_one_form(host: &str) -> Cow<'_, str> {
     }
 }
 
+/// A host without its port, and the port. `None` if what stands after the colon is no port.
+///
+/// ```
+/// use haft_tool::split_port;
+///
+/// assert_eq!(split_port("db.test:5432"), Some(("db.test", Some(5432))));
+/// assert_eq!(split_port("[::1]:80"), Some(("::1", Some(80))));
+/// assert_eq!(split_port("::1"), Some(("::1", None)));
+/// assert_eq!(split_port("db.test:http"), None);
+/// ```
+pub fn split_port(host: &str) -> Option<(&str, Option<u16>)> {
+    let (name, digits) = match host.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(None) => return None,
+        Some(Some((address, ""))) => (address, None),
+        Some(Some((address, rest))) => (address, Some(rest.strip_prefix(':')?)),
+        None if host.matches(':').count() == 1 => {
+            host.split_once(':').map(|(name, digits)| (name, Some(digits)))?
+        }
+        None => (host, None),
+    };
+    let port = |digits: &str| {
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u16>().ok().filter(|port| is_number && *port != 0)
+    };
+    match digits {
+        None => Some((name, None)),
+        Some(digits) => port(digits).map(|port| (name, Some(port))),
+    }
+}
+
+/// A host in the one form in which it is granted to a process: as [`host_in_one_form`] has it, with its port if it has one.
+///
+/// ```
+/// assert_eq!(haft_tool::granted_form("DB.test.:5432"), "db.test:5432");
+/// assert_eq!(haft_tool::granted_form("::1"), "[::1]");
+/// ```
+pub fn granted_form(host: &str) -> String {
+    let form = host_in_one_form(host);
+    match split_port(host.rsplit_once('@').map_or(host, |(_, host)| host)) {
+        Some((_, Some(port))) => format!("{form}:{port}"),
+        _ => form.into_owned(),
+    }
+}
+
 /// The address that a host is, in any form that programs take for one. `None` for a name.
 pub fn address_of(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').map_or(host, |rest| rest.strip_suffix(']').unwrap_or(rest));

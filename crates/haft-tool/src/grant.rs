@@ -28,7 +28,9 @@ pub struct Grant {
     /// What they may not read either, also where nothing is now: below a directory, names that fit a pattern. A sandbox
     /// masks what is there; these are for who reads what was there once.
     pub deny_patterns: Vec<(PathBuf, String)>,
-    /// The hosts that they may contact.
+    /// The Unix sockets that they may connect to.
+    pub sockets: Vec<PathBuf>,
+    /// The hosts that they may contact, each with a port behind a colon if only that one is meant.
     pub hosts: Vec<String>,
     /// Whether the session may be in another directory after them. A call that declared everything it does, and nothing that
     /// others stand on, leaves it where it is.

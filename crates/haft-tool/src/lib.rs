@@ -58,7 +58,7 @@ mod view; //     how a person sees it
 mod any; //      the object-safe twin that an engine works on
 mod closure; //  tools without a type of their own
 
-pub use address::{address_of, host_in_one_form, is_local_name, is_public};
+pub use address::{address_of, granted_form, host_in_one_form, is_local_name, is_public, split_port};
 pub use any::{AnyTool, Bound, BoxFuture, IntoTool, SharedTool};
 pub use closure::{ToolBuilder, tool};
 pub use cx::{

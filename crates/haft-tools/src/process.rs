@@ -8,7 +8,7 @@ use std::{ffi::OsString, io, path::PathBuf, sync::Arc};
 use haft_shell::{
     lookup::linked_repository,
     run::{Confine, Launch, Process, Unfenced, confined, confined_with_directories},
-    sandbox::{Confinement, Gatekeeper, Loopback, Network, SandboxError, is_loopback},
+    sandbox::{Confinement, Gatekeeper, Loopback, Network, SandboxError},
 };
 use haft_tool::{Cx, Fault, Grant, ReadScope, Refusal, SessionFacts};
 
@@ -41,10 +41,10 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGa
     if !grant.confined {
         return Box::new(|_| Ok(Box::new(Unfenced)));
     }
-    // Whoever may talk to this machine talks to the session's own servers: the sandbox has no other.
-    let hosts: Vec<String> = grant.hosts.iter().filter(|host| !is_loopback(host)).cloned().collect();
-    let network = if hosts.is_empty() { Network::Off } else { Network::Hosts(hosts) };
+    let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
     let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
+    // What runs unasked has no use for them; an approved command has those of its own as well.
+    let sockets = (grant.approved || !grant.sockets.is_empty()).then(|| grant.sockets.clone());
     let confinement = Confinement {
         only_looks,
         write: writable(grant, session),
@@ -56,6 +56,7 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGa
         },
         deny_read: grant.deny_read.clone(),
         network,
+        sockets,
         required: grant.required,
         limits: grant.limits.clone(),
         home: session.home.clone(),

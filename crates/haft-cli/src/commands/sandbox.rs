@@ -22,9 +22,13 @@ pub(crate) struct Args {
     /// Keep this from being read. May be repeated
     #[arg(long, value_name = "PATH")]
     deny_read: Vec<PathBuf>,
-    /// What it may reach: off, on, or only these hosts; `*.` in front of a name stands for one or more labels
+    /// What it may reach: off, on, or only these hosts, each with a port behind a colon if only that one is meant; `*.` in front
+    /// of a name stands for one or more labels
     #[arg(long, value_name = "off|on|HOST", num_args = 1.., value_delimiter = ',', default_value = "off")]
     network: Vec<String>,
+    /// Let it connect to this Unix socket. May be repeated
+    #[arg(long, value_name = "PATH")]
+    socket: Vec<PathBuf>,
     /// Refuse to run it unless everything can be closed
     #[arg(long)]
     required: bool,
@@ -53,6 +57,8 @@ Examples:
   haft sandbox -- cat README.md
   haft sandbox --write . --deny-read ~/.ssh -- make test
   haft sandbox --write . --network crates.io '*.crates.io' -- cargo fetch
+  haft sandbox --network localhost:5432 -- psql -h localhost
+  haft sandbox --write . --socket \"$SSH_AUTH_SOCK\" --network github.com:22 -- git push
 
 Exit: the command's own code; 128 and the number for a signal; 2 if it cannot be confined as asked and was not run.";
 
@@ -65,6 +71,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
         permitted: here(&args.write),
         deny_read: here(&args.deny_read),
         network: network(&args.network)?,
+        sockets: (!args.socket.is_empty()).then(|| here(&args.socket)),
         required: args.required,
         limits: args.limits().applied(),
         home: place.home.clone(),
@@ -77,6 +84,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     Talk::new(options.verbose).detail(|| format!("sandbox {}", ended.level));
     ended.exceeded.iter().for_each(|limit| out::complain(&format!("stopped: {limit}")));
     ended.blocked.iter().for_each(|blocked| out::complain(&blocked.to_string()));
+    ended.protected_changes.iter().for_each(|change| out::complain(&change.to_string()));
     Ok(Exit::Passed(ended.code))
 }
 

@@ -71,6 +71,7 @@ struct WrittenSandbox {
     write: Option<Vec<Spanned<String>>>,
     deny_read: Vec<Spanned<String>>,
     hosts: Option<Vec<String>>,
+    sockets: Option<Vec<Spanned<String>>>,
     unsandboxed: Option<Vec<Spanned<String>>>,
     forbid_unsandboxed: Option<bool>,
     memory_mb: Option<NonZeroUsize>,
@@ -270,6 +271,7 @@ impl<'a> File<'a> {
             write: written.write.map(paths).transpose()?,
             deny_read: paths(written.deny_read)?,
             hosts: written.hosts,
+            sockets: written.sockets.map(|sockets| self.sockets(sockets)).transpose()?,
             unsandboxed: written.unsandboxed.map(|rules| rules.into_iter().map(rule).collect()),
             forbid_unsandboxed: written.forbid_unsandboxed,
             limits: SandboxLimits {
@@ -280,6 +282,26 @@ impl<'a> File<'a> {
                 disk_reserve_mb: written.disk_reserve_mb,
             },
         })
+    }
+
+    /// Paths of Unix sockets. One that begins with a variable is that which the variable names now; there is none if it is
+    /// not set.
+    fn sockets(self, written: Vec<Spanned<String>>) -> anyhow::Result<Vec<PathBuf>> {
+        let mut sockets = Vec::new();
+        for socket in written {
+            let Some(after) = socket.get_ref().strip_prefix('$') else {
+                sockets.push(self.place(socket)?);
+                continue;
+            };
+            let (name, rest) = after.split_at(after.find('/').unwrap_or(after.len()));
+            let value = std::env::var_os(name).filter(|value| Path::new(value).is_absolute());
+            let rest = rest.trim_start_matches('/');
+            // An empty rest would put a slash behind the name of a file.
+            let path =
+                |value| if rest.is_empty() { PathBuf::from(value) } else { PathBuf::from(value).join(rest) };
+            sockets.extend(value.map(path));
+        }
+        Ok(sockets)
     }
 
     /// A path that means the same wherever haft is started.

@@ -104,6 +104,7 @@ pub(super) const KEYS: &[Key] = &[
     key("sandbox.write", Never(REACH)),
     key("sandbox.deny_read", Counts),
     key("sandbox.hosts", Never(REACH)),
+    key("sandbox.sockets", Never(REACH)),
     key("sandbox.unsandboxed", Never(REACH)),
     key("sandbox.forbid_unsandboxed", Only(true)),
     key("sandbox.memory_mb", Lower(|set| figure(set.sandbox.limits.memory_mb, spare_memory_mb()))),

@@ -119,6 +119,9 @@ impl Settings {
         if managed.sandbox.hosts.is_some() {
             self.sandbox.hosts = None;
         }
+        if managed.sandbox.sockets.is_some() {
+            self.sandbox.sockets = None;
+        }
         Settings { fixed, ..self.and(managed) }
     }
 

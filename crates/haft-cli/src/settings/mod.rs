@@ -305,6 +305,8 @@ pub(crate) struct Sandbox {
     pub(crate) deny_read: Vec<PathBuf>,
     /// The hosts that they may always contact.
     pub(crate) hosts: Option<Vec<String>>,
+    /// The Unix sockets that they may always connect to.
+    pub(crate) sockets: Option<Vec<PathBuf>>,
     /// Rules for commands that run outside of the sandbox.
     pub(crate) unsandboxed: Option<Vec<Written>>,
     /// Whether no call leaves the sandbox.
@@ -587,6 +589,7 @@ impl Sandbox {
             write: both(self.write, later.write),
             deny_read: self.deny_read,
             hosts: both(self.hosts, later.hosts),
+            sockets: both(self.sockets, later.sockets),
             unsandboxed: both(self.unsandboxed, later.unsandboxed),
             forbid_unsandboxed: later.forbid_unsandboxed.or(self.forbid_unsandboxed),
             limits: self.limits.and(later.limits),

@@ -251,6 +251,7 @@ const LOOSE_AND_TIGHT: &[(&str, Option<&str>, Option<&str>)] = &[
     ("sandbox.write", Some("[\"/\"]"), None),
     ("sandbox.deny_read", None, Some("[\"/secret\"]")),
     ("sandbox.hosts", Some("[\"a.org\"]"), None),
+    ("sandbox.sockets", Some("[\"/run/docker.sock\"]"), None),
     ("sandbox.unsandboxed", Some("[\"Bash(docker:*)\"]"), None),
     ("sandbox.forbid_unsandboxed", Some("false"), Some("true")),
     ("sandbox.memory_mb", Some("1000000000"), Some("64")),

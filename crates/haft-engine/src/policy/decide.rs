@@ -101,7 +101,8 @@ pub(super) enum Cause {
     Role,
     /// A path is not absolute.
     RelativePath,
-    /// An address of a private network, and what kind: refused where the call itself names it, asked where its command does.
+    /// An address of a private network, and what kind: refused where the tool itself would contact it, asked where its
+    /// processes would.
     PrivateAddress(&'static str),
     /// Plan mode, and not read-only.
     PlanMode,
@@ -396,6 +397,9 @@ impl Withheld<'_> {
 /// understood to be read-only is refused in plan mode like any other change.
 const PLAN_TOOLSETS: [&str; 4] = ["readonly", "planning", "web", "shell"];
 
+/// The toolset of the tools that start processes.
+const SHELL_TOOLSET: &str = "shell";
+
 /// Builtins of the shell that start no program.
 const BUILTINS_WITHOUT_PROGRAM: [&str; 8] = ["cd", "echo", "printf", "pwd", "true", "false", "test", "["];
 
@@ -467,9 +471,9 @@ struct Survey {
     /// A rule that speaks against something below a path of which everything is touched.
     below: Option<(RuleId, Part)>,
     relative: Option<Part>,
-    /// A private address that the call itself names,
+    /// A private address that the tool itself would contact,
     private: Option<(&'static str, Part)>,
-    /// and one that its command does.
+    /// and one that its processes would.
     near: Option<(&'static str, Part)>,
     /// Whether a rule names one.
     near_is_named: bool,
@@ -539,7 +543,10 @@ impl Survey {
     fn look_at_host(&mut self, policy: &Policy, request: &Request<'_>, effect: &HostEffect, part: Part) {
         let hits = policy.find_host(request, effect);
         if let Some(what) = addresses::why(&effect.host) {
-            let slot = if effect.by.is_none() { &mut self.private } else { &mut self.near };
+            // What processes are to reach is asked, as what their commands name is; a tool that sends by itself is refused.
+            let is_for_processes = request.spec.membership() == SHELL_TOOLSET && !request.external;
+            let is_asked = effect.by.is_some() || is_for_processes;
+            let slot = if is_asked { &mut self.near } else { &mut self.private };
             match policy.names_host(request.names(), &effect.host) {
                 true => self.near_is_named = true,
                 false => drop(slot.get_or_insert((what, part))),

@@ -170,7 +170,7 @@ impl Suggested<'_> {
                 Access::Write if [READ, EDIT, WEB_FETCH, BASH].contains(&self.request.tool) => return None,
                 Access::Write => self.request.tool,
             };
-            self.add(format!("{tool}(domain:{host})"));
+            self.add(format!("{tool}(domain:{})", host_in_one_form(host)));
         }
         Some(())
     }

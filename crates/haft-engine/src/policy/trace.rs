@@ -391,7 +391,8 @@ impl Trace {
             }
             Cause::RelativePath => format!("{part}, which is not absolute"),
             Cause::PrivateAddress(what) => {
-                format!("{part}, {what}; only a rule that names this very host permits that")
+                let person = if told.finding.verdict == Verdict::Ask { ", or a person" } else { "" };
+                format!("{part}, {what}; only a rule that names this very host permits that{person}")
             }
             Cause::PlanMode => "plan mode permits only what changes nothing".to_owned(),
             Cause::Protected(why) => format!("{part}, {why}; only a rule that names it permits that"),

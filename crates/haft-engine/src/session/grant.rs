@@ -7,12 +7,13 @@ use std::{
     fs,
     io::ErrorKind,
     iter,
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
 };
 
 use haft_tool::{
-    Access, Effects, Fault, Flow, Found, Grant, PathEffect, ReadScope, Refusal, Visitor, Walk,
-    host_in_one_form, shown,
+    Access, Effects, Fault, Flow, Found, Grant, PathEffect, ReadScope, Refusal, Visitor, Walk, granted_form,
+    shown,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -80,12 +81,12 @@ pub(super) fn grant(
     let mut hosts = sandbox.hosts.clone();
     let confined = sandbox.enabled && !declared.unsandboxed;
     // A process asks for an address in whatever form; it is opened in one.
-    hosts.extend(declared.hosts.iter().map(|host| host_in_one_form(host).into_owned()));
+    hosts.extend(declared.hosts.iter().map(|host| granted_form(host)));
     // A tool that only looks keeps these places closed by itself where no sandbox does.
     let keeps_them = confined || entry.tool().spec().membership() == "readonly";
     let deny_read = if keeps_them { masked(session, entry, declared, token)? } else { Vec::new() };
     let permitted = declared.writes(boundary.as_deref());
-    let (write, make) = writable(session, declared, boundary.as_deref());
+    let Writable { write, make, sockets } = writable(session, declared, boundary.as_deref());
     let (make_directories, make) = make.into_iter().partition(|place| declared.directories.contains(place));
     Ok(Grant {
         confined,
@@ -98,6 +99,7 @@ pub(super) fn grant(
         reads: readable(session, declared, boundary),
         deny_read,
         deny_patterns: patterns(session, entry),
+        sockets,
         hosts,
         moves: declared.runs_alone,
         limits: sandbox.limits.clone(),
@@ -123,27 +125,41 @@ fn fills_new_directory(argv: &[String]) -> bool {
 /// Whoever changes nothing may write nowhere. Everybody else may in the workspace, and where the call said it would: what is
 /// there, and what is to be made. The directory of the latter is not given with it, also where rules would allow to write all
 /// of it: the call was permitted for what it declared, undo keeps what is given, and a home is much to keep for one file.
-fn writable(
-    session: &Session,
-    declared: &Declared<'_>,
-    boundary: Option<&[PathBuf]>,
-) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (mut roots, mut made) = (Vec::new(), Vec::new());
+///
+/// To write a Unix socket is to talk to the service behind it, here as for the kernel: a socket that was declared is one to
+/// connect to, and no place that is watched.
+fn writable(session: &Session, declared: &Declared<'_>, boundary: Option<&[PathBuf]>) -> Writable {
+    let mut writable = Writable::default();
     if declared.read_only {
-        return (roots, made);
+        return writable;
     }
-    roots.push(session.workspace().to_path_buf());
-    roots.extend(session.sandbox().write.iter().cloned());
+    writable.write.push(session.workspace().to_path_buf());
+    writable.write.extend(session.sandbox().write.iter().cloned());
+    writable
+        .sockets
+        .extend(session.sandbox().sockets.iter().filter(|path| is_within(path, boundary)).cloned());
     for (place, access) in declared.places {
-        if *access == Access::Write
-            && is_within(place, boundary)
-            && !roots.iter().any(|root| place.starts_with(root))
-        {
-            let is_missing = fs::symlink_metadata(place).is_err_and(|err| err.kind() == ErrorKind::NotFound);
-            if is_missing { &mut made } else { &mut roots }.push(place.clone());
+        if *access != Access::Write || !is_within(place, boundary) {
+            continue;
+        }
+        let facts = fs::symlink_metadata(place);
+        if facts.as_ref().is_ok_and(|facts| facts.file_type().is_socket()) {
+            writable.sockets.push(place.clone());
+        } else if !writable.write.iter().any(|root| place.starts_with(root)) {
+            let is_missing = facts.is_err_and(|err| err.kind() == ErrorKind::NotFound);
+            if is_missing { &mut writable.make } else { &mut writable.write }.push(place.clone());
         }
     }
-    (roots, made)
+    writable
+}
+
+/// What processes may write.
+#[derive(Default)]
+struct Writable {
+    write: Vec<PathBuf>,
+    /// Files that are not there yet.
+    make: Vec<PathBuf>,
+    sockets: Vec<PathBuf>,
 }
 
 /// A call without approval reads the workspace, and what it declared. So does every call of a session that is kept to
@@ -388,6 +404,24 @@ mod tests {
         let effects = |root: &Path| Effects::writes("/var/lib").and_writes(root.join("src")).and_unknown();
         let grant = granted(&[], |root| effects(root).and_host("docs.rs", Access::Read)).unwrap();
         assert_eq!((grant.write, grant.hosts), (paths(&["", "/var/lib"]), vec!["docs.rs".to_owned()]));
+    }
+
+    #[test]
+    fn a_declared_socket_is_one_to_connect_to_and_no_place_to_write() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().canonicalize().unwrap().join("agent");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let grant = granted(&[], |_| Effects::writes(&path).and_unknown()).unwrap();
+        assert_eq!((grant.write, grant.make, grant.sockets), (paths(&[""]), paths(&[]), vec![path.clone()]));
+        assert_eq!(granted(&[], |_| Effects::reads(&path)).unwrap().sockets, paths(&[]));
+    }
+
+    #[test]
+    fn a_host_is_granted_in_one_form_with_its_port() {
+        let effects = |_: &Path| {
+            Effects::unknown().and_host("127.1:5432", Access::Write).and_host("DB.test.", Access::Write)
+        };
+        assert_eq!(granted(&[], effects).unwrap().hosts, ["127.0.0.1:5432", "db.test"]);
     }
 
     #[test]

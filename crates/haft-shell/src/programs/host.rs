@@ -2,7 +2,10 @@
 //!
 //! A word that does not plainly name one is an unknown host, never a guess: programs disagree about odd URLs.
 
+use haft_tool::split_port;
+
 use super::Arg;
+use crate::sandbox::is_loopback;
 
 /// The host of a URL, or of what curl takes for one: `x.test/a`.
 pub(super) fn of_url(arg: &Arg) -> Arg {
@@ -46,20 +49,27 @@ pub(super) fn before_colon(arg: &Arg) -> Option<Arg> {
     (!host.contains('/')).then(|| of_name(&Arg::Known(host.to_owned())))
 }
 
-/// The name without its port, if it is made of letters that cannot be misread.
+/// The name, without its port unless it is this machine's, if it is made of letters that cannot be misread.
 fn plain(host: &str) -> Arg {
     if let Some(address) =
         host.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(address, _)| address)
     {
         let fits = address.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'));
-        return if fits { Arg::Known(address.to_owned()) } else { unknown() };
+        let known = || own_port(host).unwrap_or_else(|| address.to_owned());
+        return if fits { Arg::Known(known()) } else { unknown() };
     }
     let name = host.split_once(':').map_or(host, |(name, _)| name);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     if name.is_empty() || !name.bytes().all(fits) {
         return unknown();
     }
-    Arg::Known(name.to_ascii_lowercase())
+    Arg::Known(own_port(host).unwrap_or_else(|| name.to_ascii_lowercase()))
+}
+
+/// A host of this machine's loopback with its port: a grant of it is to be no wider than what is asked for.
+fn own_port(host: &str) -> Option<String> {
+    let (_, port) = split_port(host)?;
+    port.filter(|_| is_loopback(host)).map(|_| host.to_ascii_lowercase())
 }
 
 fn unknown() -> Arg {
@@ -77,7 +87,10 @@ mod tests {
             ("https://X.Test:8443/a?b#c", Some("x.test")),
             ("x.test/a", Some("x.test")),
             ("http://good.test@evil.test/", Some("evil.test")),
-            ("http://[::1]:80/", Some("::1")),
+            ("http://[::1]:80/", Some("[::1]:80")),
+            ("http://[::1]/", Some("::1")),
+            ("http://LocalHost:3000/x", Some("localhost:3000")),
+            ("http://localhost:http/x", Some("localhost")),
             ("http://good.test\\@evil.test/", None),
             ("http://{a,b}.test/", None),
             ("", None),

@@ -8,7 +8,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Confinement, LimitExceeded, Resource, protected::is_protected, readable};
+use super::{Confinement, LimitExceeded, Resource, hosts, protected::is_protected, readable};
+use crate::proxy::machine_ports;
 
 /// Something that the sandbox refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,6 +32,8 @@ pub enum Blocked {
     ReadOutside(PathBuf),
     /// A connection to this.
     Host(String),
+    /// A connection to the service behind this Unix socket.
+    Socket(PathBuf),
     /// A connection to a server on this machine, or in another command.
     Loopback,
     /// A system call of this kind.
@@ -46,7 +49,7 @@ impl Blocked {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Blocked::Write(path) | Blocked::Replace(path) | Blocked::Protected { path, .. } => Some(path),
-            Blocked::Read(path) | Blocked::ReadOutside(path) => Some(path),
+            Blocked::Read(path) | Blocked::ReadOutside(path) | Blocked::Socket(path) => Some(path),
             _ => None,
         }
     }
@@ -91,10 +94,17 @@ impl fmt::Display for Blocked {
             Blocked::Host(host) => {
                 write!(f, "the sandbox refused to connect to {host}; ask for permission to use this host")
             }
+            Blocked::Socket(path) => write!(
+                f,
+                "the sandbox refused to connect to the socket {0}; ask for permission to write {0}, \
+                 or let the user name it in `sandbox.sockets`",
+                path.display()
+            ),
             Blocked::Loopback => write!(
                 f,
                 "in the sandbox localhost is not the machine's: only servers are there that this command started, \
-                 or that run in the background of this session and reach no other hosts"
+                 or that run in the background of this session. A server of the machine has to be asked for in `hosts`, \
+                 with its port: localhost:5432"
             ),
             Blocked::Syscall(what) => write!(f, "the sandbox refused {what}; it is not available inside"),
             Blocked::FileSize(limit) => LimitExceeded { resource: Resource::FileSize, limit: *limit }.fmt(f),
@@ -186,11 +196,29 @@ pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked
     }
     let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
     let is_alone = |line: &str| has(line, &LOOPBACK) && has(line, &SILENCE);
-    if confinement.network != super::Network::On && tail.lines().any(is_alone) {
-        found.push(Blocked::Loopback);
+    if confinement.network != super::Network::On {
+        for one in tail.lines().filter(|line| is_alone(line)).map(|line| silent_server(confinement, line)) {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
     }
     found.truncate(MOST);
     found
+}
+
+/// The server of this machine that a line says did not answer: the one at its port, if there is one that was not granted.
+fn silent_server(confinement: &Confinement, line: &str) -> Blocked {
+    let start = LOOPBACK.iter().filter_map(|name| line.find(name)).min().unwrap_or(0);
+    let after = LOOPBACK.iter().fold(line[start..].to_owned(), |text, name| text.replace(name, ""));
+    let port = after.split(|c: char| !c.is_ascii_digit());
+    let port = port.filter_map(|digits| digits.parse::<u16>().ok()).find(|port| *port > 1);
+    let is_granted =
+        |port: &u16| hosts(&confinement.network).is_ok_and(|hosts| hosts.has_machine_port(*port));
+    match port.filter(|port| !is_granted(port) && machine_ports().contains(port)) {
+        Some(port) => Blocked::Host(format!("localhost:{port}")),
+        None => Blocked::Loopback,
+    }
 }
 
 /// The kind of system calls that a line complains about. All of them are closed to everything that runs inside.
@@ -341,5 +369,14 @@ mod tests {
         check("dial tcp [::1]:5432: connect: connection refused", &alone);
         check("Serving on http://localhost:3000", &[]);
         check("curl: (7) Failed to connect to 10.0.0.1 port 80", &[]);
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let at = [Blocked::Host(format!("localhost:{port}"))];
+        check(&format!("Could not connect to Redis at 127.0.0.1:{port}: Connection refused"), &at);
+        let psql =
+            format!("connection to server at \"localhost\" (::1), port {port} failed: Connection refused");
+        check(&psql, &at);
+        check(&psql.replace("::1", "127.0.0.1"), &at);
+        check(&format!("curl: (7) Failed to connect to localhost port {port} after 0 ms"), &at);
     }
 }

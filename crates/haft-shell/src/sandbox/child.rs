@@ -7,7 +7,7 @@
 use std::{io, os::fd::RawFd};
 
 use super::{
-    limits,
+    agent, limits,
     mounts::Mounts,
     plan::Plan,
     report::Step,
@@ -70,11 +70,13 @@ extern "C" fn watch(plan: &Plan, init: i32) -> ! {
     let (Ok(end), Ok(signals)) = (sys::pidfd(init), sys::signal_descriptor()) else {
         end_with(plan, init);
     };
-    let mut lifeline = plan.lifeline_end();
+    let (mut lifeline, mut requests) = (plan.lifeline_end(), plan.requests_end());
     loop {
-        let Ok([has_ended, is_abandoned, is_signalled]) = sys::poll([end, lifeline, signals]) else {
-            end_with(plan, init)
-        };
+        let polled = sys::poll([end, lifeline, signals, requests]);
+        let Ok([has_ended, is_abandoned, is_signalled, is_asked]) = polled else { end_with(plan, init) };
+        if is_asked && !agent::answer_request(requests) {
+            requests = -1;
+        }
         if is_abandoned {
             lifeline = -1;
             let _ = sys::kill(init, libc::SIGKILL);
@@ -112,7 +114,6 @@ fn end_with(plan: &Plan, init: i32) -> ! {
 /// Ends as the command did.
 fn pass_out(plan: &Plan, init: i32) -> ! {
     let own = sys::wait(init, 0).ok().flatten().map_or(libc::SIGKILL, |(_, status)| status);
-    plan.tidy();
     let status = plan.report.status().unwrap_or(own);
     if libc::WIFSIGNALED(status) {
         sys::die_of(libc::WTERMSIG(status))

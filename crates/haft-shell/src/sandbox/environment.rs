@@ -3,11 +3,46 @@
 //! Keys live in variables. So what is passed on is a list of plain names; a name that nobody thought of stays here, and a
 //! value that looks like a key stays here under any name.
 
-use std::ffi::{OsStr, OsString};
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
 
 /// Of all variables, those that say where things are and how to speak, and hold no secret.
 pub fn environment(own: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
     own.filter(|(name, value)| is_plain(name) && !is_secret(value)).collect()
+}
+
+/// Of all variables, those that lead to a granted Unix socket.
+pub(super) fn socket_variables(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    granted: &[PathBuf],
+) -> Vec<(OsString, OsString)> {
+    let is_granted = |path: &Path| granted.iter().any(|granted| granted == path || is_same(granted, path));
+    let leads_there = |name: &OsStr, value: &OsStr| {
+        let text = value.to_str().unwrap_or_default();
+        match name.to_str().unwrap_or_default() {
+            "SSH_AUTH_SOCK" => is_granted(Path::new(value)),
+            "DOCKER_HOST" => text.strip_prefix("unix://").is_some_and(|path| is_granted(Path::new(path))),
+            "DBUS_SESSION_BUS_ADDRESS" => {
+                let path = text.strip_prefix("unix:path=").and_then(|rest| rest.split(',').next());
+                path.is_some_and(|path| is_granted(Path::new(path)))
+            }
+            // Where the socket is found without another variable.
+            "XDG_RUNTIME_DIR" => granted.iter().any(|granted| granted.starts_with(value)),
+            "GPG_TTY" => granted.iter().any(|granted| is_of_gpg(granted)),
+            _ => false,
+        }
+    };
+    own.filter(|(name, value)| leads_there(name, value)).collect()
+}
+
+fn is_same(granted: &Path, path: &Path) -> bool {
+    matches!((granted.canonicalize(), path.canonicalize()), (Ok(granted), Ok(path)) if granted == path)
+}
+
+fn is_of_gpg(socket: &Path) -> bool {
+    socket.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with("S.gpg-agent"))
 }
 
 /// Names that are passed on.
@@ -126,6 +161,22 @@ mod tests {
         {
             check(name, "x", false);
         }
+    }
+
+    #[test]
+    fn a_variable_that_leads_to_a_socket_is_passed_on_with_its_grant() {
+        let check = |name: &str, value: &str, granted: &str, passes: bool| {
+            let left = socket_variables([(name.into(), value.into())].into_iter(), &[granted.into()]);
+            assert_eq!(!left.is_empty(), passes, "{name}={value} {granted}");
+        };
+        check("SSH_AUTH_SOCK", "/a/agent", "/a/agent", true);
+        check("SSH_AUTH_SOCK", "/a/agent", "/a/other", false);
+        check("DOCKER_HOST", "unix:///a/d.sock", "/a/d.sock", true);
+        check("DOCKER_HOST", "tcp://10.0.0.1", "/a/d.sock", false);
+        check("GPG_TTY", "/dev/pts/1", "/run/user/7/gnupg/S.gpg-agent", true);
+        check("GPG_TTY", "/dev/pts/1", "/a/agent", false);
+        check("XDG_RUNTIME_DIR", "/run/user/7", "/run/user/7/gnupg/S.gpg-agent", true);
+        check("AWS_PROFILE", "/a/agent", "/a/agent", false);
     }
 
     #[test]

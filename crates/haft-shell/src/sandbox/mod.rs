@@ -28,11 +28,15 @@ mod environment; //  what the command may know of ours
 mod limits; //       how much it may use
 mod new_directories; // what is made for it before
 mod network; //      what it may reach
-mod loopback; //     whom it may talk to besides
+mod loopback; //     the servers that it may talk to besides
+mod agent; //        what is done for haft in its network
+mod sockets; //      the Unix sockets that it may connect to
+mod resolver; //     where it looks names up
 mod plan; //         from what is wanted to what is done
+mod name_watch; //   names that appear without permission
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod blank; //        letting a name be made
+mod single_files; // files that it may make elsewhere
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
@@ -56,6 +60,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+pub(crate) use agent::NetworkAgent;
 pub use blocked::Blocked;
 pub use environment::environment;
 pub use error::SandboxError;
@@ -65,14 +70,19 @@ pub use haft_tool::ResourceLimits;
 pub use level::Level;
 pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
+pub use name_watch::{ChangeOutcome, ProtectedChange};
 pub use network::Network;
 pub use new_directories::NewDirectories;
 pub use support::Support;
 
 use crate::proxy::{Hosts, Proxy};
+use environment::socket_variables;
 use files::{FileGuard, Outcome, Scope};
 use limits::{KillSwitch, Watched};
+use name_watch::{Activity, Creations, NameWatch};
 use plan::Plan;
+use single_files::{SingleFileHandler, SingleFiles};
+use sockets::{RefusedSockets, SocketConnector};
 use supervisor::{Handlers, Supervisor};
 
 /// What a process may do. Everything else it may not; reading it may everything unless [`read`](Confinement::read) says what.
@@ -92,12 +102,17 @@ pub struct Confinement {
     pub deny_read: Vec<PathBuf>,
     /// What it may reach.
     pub network: Network,
+    /// The Unix sockets that it may connect to, besides those that are made in the sandbox. `None`: there are no Unix sockets
+    /// at all, but for connected pairs. That is so as well where the kernel reports no system calls.
+    pub sockets: Option<Vec<PathBuf>>,
     /// How much it may use.
     pub limits: ResourceLimits,
     /// Whether it had better not run than run with less than everything here.
     pub required: bool,
     /// The user's home: what is code there is protected as well.
     pub home: Option<PathBuf>,
+    /// The directory for protected names that it makes without permission. Without one, `haft/set-aside` in the user's state.
+    pub shelf: Option<PathBuf>,
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
@@ -118,9 +133,11 @@ impl Confinement {
             read: None,
             deny_read: Vec::new(),
             network: Network::Off,
+            sockets: None,
             limits: ResourceLimits::default(),
             required: false,
             home: None,
+            shelf: None,
             only_looks: false,
             gatekeeper: None,
             beside: None,
@@ -142,22 +159,44 @@ impl Confinement {
             return Err(SandboxError::Required(level.to_string()));
         }
         hosts(&self.network)?;
-        let mut outcome = None;
-        let (plan, handlers) = Plan::new(self, support, |scope| self.handlers(scope, &mut outcome))?;
-        Ok(Prepared {
-            plan,
-            level,
-            confinement: self.clone(),
-            handlers,
-            outcome: outcome.unwrap_or_default(),
-        })
+        let refused = RefusedSockets::default();
+        let mut guarded = None;
+        let handlers = |scope, single: &_| {
+            let (handlers, outcome, activity) = self.handlers(scope, single, support, &refused);
+            guarded = Some((outcome, activity));
+            handlers
+        };
+        let (plan, handlers) = Plan::new(self, support, handlers)?;
+        let (outcome, activity) = guarded.unzip();
+        let outcome = outcome.unwrap_or_default();
+        Ok(Prepared { plan, level, confinement: self.clone(), handlers, outcome, refused, activity })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
-    fn handlers(&self, scope: Scope, outcome: &mut Option<Arc<Outcome>>) -> Handlers {
+    fn handlers(
+        &self,
+        scope: Scope,
+        single: &Arc<SingleFiles>,
+        support: &Support,
+        refused: &RefusedSockets,
+    ) -> (Handlers, Arc<Outcome>, Arc<Activity>) {
         let files = FileGuard::new(scope, self.gatekeeper.clone());
-        *outcome = Some(files.outcome());
-        Handlers(vec![Box::new(files)])
+        let (outcome, activity) = (files.outcome(), Arc::<Activity>::default());
+        let mut handlers = Handlers(vec![Box::new(Creations(Arc::clone(&activity)))]);
+        if !single.is_empty() {
+            handlers.0.push(Box::new(SingleFileHandler(Arc::clone(single))));
+        }
+        handlers.0.push(Box::new(files));
+        if let Some(granted) = self.sockets.as_ref().filter(|_| self.has_streams(support)) {
+            handlers.0.push(Box::new(SocketConnector::new(granted, &self.write, refused.clone())));
+        }
+        (handlers, outcome, activity)
+    }
+
+    /// Whether there are Unix sockets for streams: only where each connection is made by the supervisor.
+    fn has_streams(&self, support: &Support) -> bool {
+        let is_supervised = support.namespaces.is_ok() && support.notifications && support.seccomp;
+        self.sockets.is_some() && !self.only_looks && is_supervised
     }
 }
 
@@ -169,13 +208,16 @@ pub struct Prepared {
     confinement: Confinement,
     handlers: Handlers,
     outcome: Arc<Outcome>,
+    refused: RefusedSockets,
+    /// When it makes names, where that is reported.
+    activity: Option<Arc<Activity>>,
 }
 
 impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        let plan = Plan::new(confinement, &Support::here(), |_, _| handlers);
         (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
@@ -186,10 +228,17 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers, outcome } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome, refused, activity } = self;
         let lifeline = plan.lifeline()?;
+        let names = plan
+            .name_watch
+            .take()
+            .map(|(scope, baseline)| NameWatch::prepare(scope, baseline, activity, Arc::clone(&outcome)));
+        let names = Mutex::new(names.transpose()?);
         let own = environment(std::env::vars_os());
-        command.env_clear().envs(own).envs(plan.variables()).current_dir(&confinement.cwd);
+        let granted = confinement.sockets.as_deref().unwrap_or_default();
+        let agents = socket_variables(std::env::vars_os(), granted);
+        command.env_clear().envs(own).envs(agents).envs(plan.variables()).current_dir(&confinement.cwd);
         let plan = Arc::new(plan);
         let inside = Arc::clone(&plan);
         sys::before_exec(command, move || child::confine(&inside));
@@ -204,7 +253,9 @@ impl Prepared {
             loopback,
             handlers,
             outcome,
+            refused,
             supervisor,
+            names,
             watched,
             switch,
             new_directories: None,
@@ -220,6 +271,7 @@ pub struct Guard {
     confinement: Confinement,
     proxy: Option<Proxy>,
     loopback: Option<Arc<Loopback>>,
+    refused: RefusedSockets,
     /// Until the process has been started.
     handlers: Mutex<Option<Handlers>>,
     supervisor: Option<Supervisor>,
@@ -227,6 +279,8 @@ pub struct Guard {
     watched: Option<Arc<Watched>>,
     switch: Arc<KillSwitch>,
     outcome: Arc<Outcome>,
+    /// The watch over protected names.
+    names: Mutex<Option<NameWatch>>,
     /// Looked at when all else has ended.
     new_directories: Option<NewDirectories>,
 }
@@ -253,15 +307,40 @@ impl Guard {
         let watched = self.plan.watched(&writes, Arc::clone(&self.switch)).map(Arc::new);
         let watched = watched.and_then(|watched| watched.watch().map(|()| watched));
         self.watched = Some(watched.map_err(SandboxError::Start)?);
-        if let Some(listener) = self.plan.listener()? {
+        if let Some(sockets) = self.plan.proxy_sockets()? {
             let hosts = hosts(&self.confinement.network)?;
-            self.proxy = Some(Proxy::serve(listener, hosts).map_err(SandboxError::Proxy)?);
+            let session = self.confinement.beside.clone();
+            self.proxy = Some(Proxy::serve(sockets, hosts, session).map_err(SandboxError::Proxy)?);
         }
         self.loopback = self.plan.loopback()?;
         if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
             self.supervisor = Some(Supervisor::start(listener, handlers)?);
         }
-        Ok(())
+        let watch = self.names.get_mut().unwrap_or_else(PoisonError::into_inner);
+        watch.as_mut().map_or(Ok(()), NameWatch::start)
+    }
+
+    /// Returns what the process changed under protected names without permission, and what became of it. The process must have
+    /// ended.
+    pub fn protected_changes(&self) -> Vec<ProtectedChange> {
+        let mut watch = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_mut().map(NameWatch::finish).unwrap_or_default()
+    }
+
+    /// Copies out the single files that the process made in directories of its own. The process must have ended.
+    pub fn copy_out(&self) {
+        self.plan.single_files.copy_out();
+    }
+
+    /// Returns what could not be copied out, in words.
+    pub fn copy_failures(&self) -> Vec<String> {
+        self.plan.single_files.failures()
+    }
+
+    /// Returns what was found of it so far.
+    pub fn protected_changes_so_far(&self) -> Vec<ProtectedChange> {
+        let watch = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_ref().map(NameWatch::found).unwrap_or_default()
     }
 
     fn take_handlers(&mut self) -> Option<Handlers> {
@@ -304,9 +383,11 @@ impl Guard {
     /// What the process was refused: hosts for certain, paths as far as the end of its output tells and the policy confirms.
     pub fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         let hosts = self.proxy.iter().flat_map(Proxy::refused).map(Blocked::Host);
+        let sockets = self.refused.all().into_iter().map(Blocked::Socket);
         let full = self.watched.as_ref().and_then(|watched| watched.full_directory());
         let full = full.filter(|_| blocked::lacks_space(output)).map(Blocked::NoSpace);
-        let mut certain: Vec<Blocked> = hosts.chain(full).chain(self.outcome.refused()).collect();
+        let mut certain: Vec<Blocked> =
+            hosts.chain(sockets).chain(full).chain(self.outcome.refused()).collect();
         let told = blocked::in_output(&self.confinement, output);
         let is_new =
             |one: &Blocked| !certain.iter().any(|other| other.path().is_some() && other.path() == one.path());
@@ -321,7 +402,7 @@ fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
     let Network::Hosts(hosts) = network else { return Ok(Hosts::default()) };
     let wrong = |host| {
         format!(
-            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme and port"
+            "`{host}` is no host: a name like docs.rs, `*.` in front of one, or an address, without scheme, with or without a port"
         )
     };
     Hosts::parse(hosts).map_err(|host| SandboxError::Policy(wrong(host)))
@@ -331,6 +412,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
         self.switch.release();
-        self.plan.tidy();
+        self.plan.single_files.copy_out();
     }
 }

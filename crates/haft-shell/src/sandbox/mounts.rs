@@ -26,8 +26,19 @@ pub(super) struct Mounts {
     pub(super) write: Vec<CString>,
     /// What is closed, whatever is above another first.
     pub(super) closed: Vec<(CString, Closed)>,
+    /// Files with words of ours in the place of the system's.
+    pub(super) replaced: Vec<ReplacedFile>,
     /// Whether a `/proc` of its own can be had.
     pub(super) has_processes: bool,
+}
+
+/// A file that has other words inside than outside.
+#[derive(Debug)]
+pub(super) struct ReplacedFile {
+    pub(super) path: CString,
+    /// Where the words lie.
+    pub(super) piece: &'static CStr,
+    pub(super) words: Vec<u8>,
 }
 
 /// How a place is closed.
@@ -108,6 +119,7 @@ impl Mounts {
         self.mount_processes()?;
         report.at(Step::Temporary);
         self.temporary.iter().try_for_each(Temporary::mount)?;
+        self.replaced.iter().try_for_each(ReplacedFile::mount)?;
         self.open_for_writing(&write, report)?;
         self.close(report)?;
         report.at(Step::Devices);
@@ -123,7 +135,9 @@ impl Mounts {
 
     /// Whether anything is put together of pieces that have to lie somewhere.
     fn needs_workshop(&self) -> bool {
-        !self.closed.is_empty() || self.temporary.iter().any(|temporary| temporary.is_layered)
+        !self.closed.is_empty()
+            || !self.replaced.is_empty()
+            || self.temporary.iter().any(|temporary| temporary.is_layered)
     }
 
     fn mount_processes(&self) -> Answer {
@@ -155,6 +169,15 @@ impl Mounts {
             put(closed.piece(path)?, path)?;
         }
         Ok(())
+    }
+}
+
+impl ReplacedFile {
+    fn mount(&self) -> Answer {
+        sys::make_file(self.piece, 0o644)?;
+        sys::write_file(self.piece, &self.words)?;
+        let copy = restricted(self.piece, READ_ONLY | TOUGH)?;
+        put(copy, &self.path)
     }
 }
 

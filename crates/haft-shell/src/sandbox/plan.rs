@@ -17,19 +17,24 @@ use haft_tool::ResourceLimits;
 
 use super::{
     Confinement, Loopback, Network, SandboxError, Support,
-    blank::Blank,
+    agent::{NetworkAgent, NetworkRequest},
     files::Scope,
+    hosts,
     landlock::Landlock,
     limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
+    name_watch::{Baseline, WatchScope},
     network,
     protected::{Names, between, code_places},
     readable,
     report::{Report, Step},
+    resolver,
     seccomp::{Filter, Sockets},
+    single_files::SingleFiles,
     supervisor::Handlers,
-    sys::{self, Answer, Stack, c_string},
+    sys::{self, Answer, Errno, Stack, c_string},
 };
+use crate::proxy::ProxySockets;
 
 /// Everything that the new process needs to confine itself. It only reads it.
 #[derive(Debug)]
@@ -52,40 +57,80 @@ pub(super) struct Plan {
     pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
-    blanks: Vec<Blank>,
+    /// Files that the command may make in directories that it may not change.
+    pub(super) single_files: Arc<SingleFiles>,
+    /// What is looked at when protected names appear. None for what writes nothing.
+    pub(super) name_watch: Option<(WatchScope, Baseline)>,
     lifeline: Option<OwnedFd>,
-    /// Over which the listener of the proxy comes out, or a network for others to join: our end and theirs.
-    passage: Option<[OwnedFd; 2]>,
+    /// Over which sockets of its network come out, or a network for others to join.
+    passage: Option<Passage>,
     /// Over which the root directory of the sandbox comes out, to be measured: our end and theirs.
     root: Option<[OwnedFd; 2]>,
     has_proxy: bool,
+    /// The sockets that come out before the command starts.
+    listeners: Vec<NetworkRequest>,
     /// The filter that reports calls to the supervisor, and the way on which its listener comes out: our end and theirs.
     reports: Option<(Filter, [OwnedFd; 2])>,
     variables: Vec<(String, String)>,
+}
+
+/// The two ends of what leads to the outer process: ours and theirs.
+#[derive(Debug)]
+struct Passage {
+    agent: Arc<NetworkAgent>,
+    theirs: OwnedFd,
+}
+
+impl Passage {
+    fn new() -> Result<Passage, SandboxError> {
+        let [ours, theirs] = sys::socket_pair().map_err(no_descriptors)?;
+        let agent = NetworkAgent::new(ours).map_err(|err| SandboxError::build("talk to it", err))?;
+        Ok(Passage { agent: Arc::new(agent), theirs })
+    }
 }
 
 impl Plan {
     pub(super) fn new(
         wanted: &Confinement,
         support: &Support,
-        handlers: impl FnOnce(Scope) -> Handlers,
+        handlers: impl FnOnce(Scope, &Arc<SingleFiles>) -> Handlers,
     ) -> Result<(Plan, Handlers), SandboxError> {
         let places = Places::of(wanted)?;
         let has_namespaces = support.namespaces.is_ok();
         let is_closed = wanted.network != Network::On;
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
-        // Before anything looks for what may be changed.
-        let blanks = places.blanks()?;
         let is_guarded = support.seccomp && support.notifications && !wanted.only_looks;
-        let mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
-        let handlers =
-            if is_guarded { handlers(places.scope(wanted, mounts.as_ref())) } else { Handlers::default() };
+        let single_files = Arc::new(SingleFiles::open(&places.made)?);
+        if !is_guarded && !single_files.is_empty() {
+            return Err(cannot_make(&places.made));
+        }
+        let mut mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
+        let handlers = if is_guarded {
+            handlers(places.scope(wanted, mounts.as_ref()), &single_files)
+        } else {
+            Handlers::default()
+        };
+        let writes = !wanted.only_looks && places.write.iter().any(|root| root.is_dir());
+        let name_watch = writes.then(|| places.name_watch(wanted, mounts.as_ref()));
+        if let Some(mounts) = mounts.as_mut().filter(|_| has_proxy) {
+            mounts.replaced = resolver::files(&places.deny_read)?;
+        }
         let is_mute = is_closed && (!has_namespaces || (wanted.only_looks && support.seccomp && !has_proxy));
-        let sockets = if is_mute { Sockets::None } else { Sockets::Internet };
+        let sockets = match is_mute {
+            true => Sockets::None,
+            false if wanted.has_streams(support) => Sockets::InternetAndStreams,
+            false => Sockets::Internet,
+        };
         let has_network = has_namespaces && is_closed && !is_mute;
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
-        let passage = if has_own_network { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
+        let passage = has_network.then(Passage::new).transpose()?;
+        let listeners = match &wanted.network {
+            Network::Hosts(_) if has_proxy => {
+                network::listeners(&hosts(&wanted.network)?, wanted.beside.as_deref())
+            }
+            _ => Vec::new(),
+        };
         let root = if has_namespaces { Some(sys::socket_pair().map_err(no_descriptors)?) } else { None };
         let mut variables = if has_proxy { network::variables(&wanted.network) } else { Vec::new() };
         variables.extend(places.variables(mounts.as_ref()));
@@ -111,9 +156,11 @@ impl Plan {
             stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
-            blanks,
+            single_files,
+            name_watch,
             lifeline: None,
             passage,
+            listeners,
             root,
             reports,
             variables,
@@ -124,8 +171,8 @@ impl Plan {
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        let needed = self.blanks.iter().map(Blank::descriptor);
-        self.kept = needed.chain([theirs.as_raw_fd()]).collect();
+        let requests = self.passage.iter().map(|passage| passage.theirs.as_raw_fd());
+        self.kept = requests.chain([theirs.as_raw_fd()]).collect();
         self.kept.sort_unstable();
         self.lifeline = Some(theirs);
         Ok(ours)
@@ -136,21 +183,23 @@ impl Plan {
         self.lifeline.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
+    /// Where the outer process takes requests.
+    pub(super) fn requests_end(&self) -> RawFd {
+        self.passage.as_ref().map_or(-1, |passage| passage.theirs.as_raw_fd())
+    }
+
     /// What the command is told besides.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// In the sandbox: makes the proxy's listener and passes it out, or the network itself.
+    /// In the sandbox: makes the sockets of the proxy and passes them out, or the network itself.
     pub(super) fn pass_network(&self) -> Answer {
-        let Some([_, theirs]) = &self.passage else { return Ok(()) };
+        let Some(Passage { theirs, .. }) = &self.passage else { return Ok(()) };
         if !self.has_proxy {
             return Loopback::pass(theirs.as_raw_fd());
         }
-        let listener = sys::listen(network::PROXY_PORT)?;
-        let passed = sys::send_descriptor(theirs.as_raw_fd(), listener);
-        sys::close(listener);
-        passed
+        self.listeners.iter().try_for_each(|listener| listener.answer(theirs.as_raw_fd()))
     }
 
     /// In the sandbox: passes its root directory out.
@@ -191,30 +240,35 @@ impl Plan {
         listener.map(Some).map_err(|errno| SandboxError::build("have its system calls reported", errno))
     }
 
-    /// Outside: takes the listener.
-    pub(super) fn listener(&self) -> Result<Option<TcpListener>, SandboxError> {
-        let Some([ours, _]) = self.passage.as_ref().filter(|_| self.has_proxy) else { return Ok(None) };
-        let listener = sys::receive_descriptor(ours).map_err(|errno| SandboxError::Proxy(errno.into()))?;
-        Ok(Some(listener.into()))
+    /// Outside: takes the sockets.
+    pub(super) fn proxy_sockets(&self) -> Result<Option<ProxySockets>, SandboxError> {
+        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| self.has_proxy) else {
+            return Ok(None);
+        };
+        let mut received = self.listeners.iter().map(|_| agent.received());
+        let mut fixed = || received.next().unwrap_or(Err(Errno(libc::EPIPE)));
+        let failed = |errno: Errno| SandboxError::Proxy(errno.into());
+        Ok(Some(ProxySockets {
+            datagrams: fixed().map_err(failed)?.into(),
+            dns: fixed().map_err(failed)?.into(),
+            proxy: fixed().map_err(failed)?.into(),
+            // Where something else listens already, or the kernel has no such address, there is one less.
+            relays: received.flatten().map(TcpListener::from).collect(),
+            agent: Arc::clone(agent),
+        }))
     }
 
     /// Outside: the network that it is in, if others may join it.
     pub(super) fn loopback(&self) -> Result<Option<Arc<Loopback>>, SandboxError> {
-        let Some([ours, _]) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
-            return Ok(self.beside.clone());
+        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
+            return Ok(None);
         };
-        let made =
-            Loopback::receive(ours).map_err(|errno| SandboxError::build("share the network", errno))?;
-        Ok(Some(Arc::new(made)))
-    }
-
-    /// Removes what lets names be made, unless the outer process has. Takes no memory, and may be done twice.
-    pub(super) fn tidy(&self) {
-        if self.report.is_tidy() {
-            return self.blanks.iter().for_each(Blank::is_gone);
-        }
-        self.blanks.iter().for_each(Blank::remove);
-        self.report.tidied();
+        let failed = |err: io::Error| SandboxError::build("share the network", err);
+        let joined = match &self.beside {
+            Some(beside) => beside.by_way_of(Arc::clone(agent)).map_err(failed)?,
+            None => Loopback::receive(Arc::clone(agent)).map_err(|errno| failed(errno.into()))?,
+        };
+        Ok(Some(Arc::new(joined)))
     }
 
     /// What failed in the new process, in words.
@@ -236,11 +290,13 @@ struct Places {
     cwd: PathBuf,
     /// None inside another.
     write: Vec<PathBuf>,
-    /// Of these, the ones that are not there yet.
+    /// Single files that are not there yet.
     made: Vec<PathBuf>,
     /// What may be read besides; none if that is everything.
     read: Option<Vec<PathBuf>>,
     deny_read: Vec<PathBuf>,
+    /// The Unix sockets that it may connect to.
+    sockets: Vec<PathBuf>,
     home: Option<PathBuf>,
     only_looks: bool,
 }
@@ -273,17 +329,19 @@ impl Places {
         for path in &wanted.write {
             write.push(writable(path)?);
         }
-        let mut made: Vec<PathBuf> = write.iter().filter(|path| Blank::is_at(path)).cloned().collect();
+        let mut made = Vec::new();
         for path in &wanted.make {
-            made.push(makeable(path)?);
+            let place = makeable(path)?;
+            // What is there by now is written like the rest.
+            let is_there = fs::symlink_metadata(&place).is_ok();
+            if is_there { &mut write } else { &mut made }.push(place);
         }
-        write.extend(made.iter().cloned());
         write.sort();
         write.dedup_by(|inner, outer| inner.starts_with(outer));
         if write.len() > MOST {
             return Err(SandboxError::Policy(format!("at most {MOST} directories can be given for writing")));
         }
-        made.retain(|path| write.contains(path));
+        made.retain(|path| !write.iter().any(|root| path.starts_with(root)));
         made.sort();
         made.dedup();
         let mut deny_read = Vec::new();
@@ -294,13 +352,15 @@ impl Places {
         deny_read.dedup_by(|inner, outer| inner.starts_with(outer));
         let home = wanted.home.as_ref().and_then(|home| home.canonicalize().ok());
         let read = wanted.read.as_ref().map(|given| readable_places(given, &write, &cwd, home.as_deref()));
-        Places { cwd, write, made, read, deny_read, home, only_looks: wanted.only_looks }.agree()
+        let sockets = wanted.sockets.iter().flatten().filter_map(|path| path.canonicalize().ok()).collect();
+        let only_looks = wanted.only_looks;
+        Places { cwd, write, made, read, deny_read, sockets, home, only_looks }.agree()
     }
 
     /// What is given for writing cannot be in what may not be read.
     fn agree(self) -> Result<Places, SandboxError> {
-        let pairs =
-            self.write.iter().flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
+        let given = self.write.iter().chain(&self.made);
+        let pairs = given.flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
         if let Some((write, denied)) = pairs.into_iter().find(|(write, denied)| write.starts_with(denied)) {
             let (write, denied) = (write.display(), denied.display());
             let words = format!(
@@ -311,21 +371,34 @@ impl Places {
         Ok(self)
     }
 
-    /// Something to be written for every file that may be made. What is there by now is written like the rest.
-    fn blanks(&self) -> Result<Vec<Blank>, SandboxError> {
-        let blanks = self.made.iter().map(|path| Blank::at(path));
-        blanks.filter_map(Result::transpose).collect()
+    /// What is looked at when protected names appear.
+    fn name_watch(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> (WatchScope, Baseline) {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let scope = WatchScope {
+            roots: self.write.iter().filter(|root| root.is_dir()).cloned().collect(),
+            home: self.home.clone(),
+            frozen: closed_as(mounts, Closed::Frozen).collect(),
+            permitted: wanted.permitted.iter().map(real).collect(),
+            shelf: wanted.shelf.clone(),
+        };
+        (scope, Baseline::read(closed_as(mounts, Closed::Pinned)))
     }
 
     /// What the guard of protected names has to know.
     fn scope(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> Scope {
-        let is_frozen = |(path, how): &(CString, Closed)| {
-            (*how == Closed::Frozen).then(|| PathBuf::from(OsStr::from_bytes(path.as_bytes())))
-        };
-        let frozen = mounts.iter().flat_map(|mounts| &mounts.closed).filter_map(is_frozen).collect();
+        let closed = |kind| closed_as(mounts, kind).collect();
+        let (frozen, pinned) = (closed(Closed::Frozen), closed(Closed::Pinned));
         let permitted = wanted.permitted.clone();
         let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
-        Scope { write: self.write.clone(), home: self.home.clone(), permitted, code, frozen }
+        Scope {
+            write: self.write.clone(),
+            home: self.home.clone(),
+            permitted,
+            code,
+            frozen,
+            pinned,
+            hidden: self.deny_read.clone(),
+        }
     }
 
     fn mounts(&self, support: &Support, is_guarded: bool) -> Result<Mounts, SandboxError> {
@@ -339,6 +412,7 @@ impl Places {
             temporary: self.temporary()?,
             write: self.write.iter().map(|path| string(path)).collect::<Result<_, _>>()?,
             closed: closed.collect::<Result<_, SandboxError>>()?,
+            replaced: Vec::new(),
             has_processes: support.processes,
         })
     }
@@ -399,7 +473,7 @@ impl Places {
     /// The entries of a directory that are mounted again, and whether there are others: those in which something is that
     /// the policy names, then as many as there may be.
     fn again_in(&self, directory: &Path) -> Result<(Vec<(CString, bool)>, bool), SandboxError> {
-        let named = self.write.iter().chain(&self.deny_read).chain([&self.cwd]);
+        let named = self.write.iter().chain(&self.deny_read).chain(&self.sockets).chain([&self.cwd]);
         let entry =
             |path: &PathBuf| Some(directory.join(path.strip_prefix(directory).ok()?.components().next()?));
         let mut entries: Vec<PathBuf> = named.filter_map(entry).collect();
@@ -421,7 +495,8 @@ impl Places {
         directory: &Path,
         read: &[PathBuf],
     ) -> Result<(Vec<CString>, Vec<Mounted>), SandboxError> {
-        let named = self.write.iter().chain(&self.deny_read).chain(read).chain([&self.cwd]);
+        let named =
+            self.write.iter().chain(&self.deny_read).chain(read).chain(&self.sockets).chain([&self.cwd]);
         let is_within = |path: &&PathBuf| path.starts_with(directory) && *path != directory;
         let mut named: Vec<&PathBuf> = named.filter(is_within).collect();
         named.sort();
@@ -459,6 +534,14 @@ impl Places {
         let place = if is_private || is_given { None } else { mounts.map(|_| "/dev/shm") };
         place.map(|place| ("TMPDIR".to_owned(), place.to_owned()))
     }
+}
+
+/// The places that are closed in a way.
+fn closed_as(mounts: Option<&Mounts>, wanted: Closed) -> impl Iterator<Item = PathBuf> {
+    let is_wanted = move |(path, how): &(CString, Closed)| {
+        (*how == wanted).then(|| PathBuf::from(OsStr::from_bytes(path.as_bytes())))
+    };
+    mounts.into_iter().flat_map(|mounts| &mounts.closed).filter_map(is_wanted)
 }
 
 fn temporaries() -> [Temporary; 2] {
@@ -543,6 +626,16 @@ fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
 fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
     let what = "open for writing";
     to_give(what, path, real(what, path)?)
+}
+
+/// What to do where no supervisor can make a single file.
+fn cannot_make(made: &[PathBuf]) -> SandboxError {
+    let directories: BTreeSet<_> =
+        made.iter().filter_map(|path| path.parent()).map(|path| path.display().to_string()).collect();
+    let directories = directories.into_iter().collect::<Vec<_>>().join(", ");
+    SandboxError::Policy(format!(
+        "this kernel cannot let a command make a single file; ask for permission to write its directory: {directories}"
+    ))
 }
 
 /// Where a file will be. Its directory is there, or nothing can be: to make that as well would be to give what is above it.

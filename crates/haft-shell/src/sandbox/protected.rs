@@ -172,6 +172,10 @@ impl Names {
         for paths in [&mut self.frozen, &mut self.pinned] {
             paths.retain(|path| path.starts_with(root) && path != root);
         }
+        // A mount moves with the directory that it is in, and what is made at its old place is guarded.
+        if self.is_guarded {
+            return;
+        }
         let closed: Vec<PathBuf> = self.frozen.iter().chain(&self.pinned).cloned().collect();
         closed.iter().for_each(|path| self.pinned.extend(between(root, path)));
     }
@@ -249,7 +253,6 @@ mod tests {
         fs::write(root.join(".git/config"), settings).unwrap();
         let names = Names::below(&root, None, true).unwrap();
         has(&names.frozen, &root, &[".githooks", "tools/diff.sh"]);
-        has(&names.pinned, &root, &["tools"]);
         assert!(!names.frozen.contains(&root.join("tools/other.sh")));
         assert!(is_protected(&root, None, &root.join(".githooks/post-merge")));
         assert!(is_protected(&root, None, &root.join("missing.sh")));
@@ -289,7 +292,6 @@ mod tests {
         let (_directory, root) = root(&["u/.bashrc", "u/.config/x"]);
         let names = Names::below(&root, Some(&root.join("u")), true).unwrap();
         has(&names.frozen, &root, &["u/.bashrc"]);
-        has(&names.pinned, &root, &["u"]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(super) struct Filter(Vec<sock_filter>);
 pub(super) enum Sockets {
     /// Internet sockets, because the network they reach is this sandbox's own or is open.
     Internet,
+    /// These, and Unix sockets for streams: to what they connect is for the supervisor to say.
+    InternetAndStreams,
     /// None, because nothing else closes the network.
     None,
 }
@@ -277,7 +279,16 @@ impl Program {
     /// Sockets by family: none but those that end in this sandbox's own network, and no raw ones.
     fn socket_families(&mut self, sockets: Sockets) {
         let mut rule = Program::default();
-        if sockets == Sockets::Internet {
+        if sockets == Sockets::InternetAndStreams {
+            rule.push(LOAD, argument(0));
+            rule.jump(IF_EQUAL, libc::AF_UNIX as u32, 0, 5);
+            rule.push(LOAD, argument(1));
+            rule.push(AND, KIND);
+            rule.jump(IF_EQUAL, libc::SOCK_STREAM as u32, 0, 1);
+            rule.push(RETURN, libc::SECCOMP_RET_ALLOW);
+            rule.error(libc::EPERM);
+        }
+        if sockets != Sockets::None {
             rule.push(LOAD, argument(0));
             rule.jump(IF_EQUAL, libc::AF_INET as u32, 4, 0);
             rule.jump(IF_EQUAL, libc::AF_INET6 as u32, 3, 0);
@@ -402,6 +413,18 @@ mod tests {
             check(Sockets::Internet, libc::SYS_socket, [family as u32, kind, protocol], allowed);
             check(Sockets::None, libc::SYS_socket, [family as u32, kind, protocol], false);
         }
+    }
+
+    #[test]
+    fn unix_sockets_for_streams_alone_are_made_where_a_supervisor_connects_them() {
+        let (unix, stream) = (libc::AF_UNIX as u32, libc::SOCK_STREAM as u32);
+        let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u32;
+        check(Sockets::InternetAndStreams, libc::SYS_socket, [unix, stream | flags, 0], true);
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_SEQPACKET, libc::SOCK_RAW] {
+            check(Sockets::InternetAndStreams, libc::SYS_socket, [unix, kind as u32, 0], false);
+        }
+        check(Sockets::InternetAndStreams, libc::SYS_socket, [libc::AF_INET as u32, stream, 0], true);
+        check(Sockets::InternetAndStreams, libc::SYS_socket, [libc::AF_VSOCK as u32, stream, 0], false);
     }
 
     #[test]

@@ -34,11 +34,18 @@ impl Support {
         let seccomp = fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap_or(false);
         let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
         let is_known = actions.split_whitespace().any(|action| action == "user_notif");
-        let notifications = is_known && knows_notifications();
+        let notifications = is_known && knows_notifications() && shows_children();
         let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let processes = !mounted.lines().any(covers_processes);
         Support { namespaces, landlock: landlock_version().ok(), seccomp, notifications, processes }
     }
+}
+
+/// Whether a process may look at those that it started: a supervisor reads the arguments of their calls.
+fn shows_children() -> bool {
+    const ONLY_ADMINISTRATORS: u8 = 2;
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    scope.trim().parse().unwrap_or(0) < ONLY_ADMINISTRATORS
 }
 
 /// Whether a line of the table of mounts is one below `/proc`, but for the place that is made to be mounted on.

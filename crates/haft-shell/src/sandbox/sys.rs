@@ -57,6 +57,8 @@ macro_rules! call {
     };
 }
 
+mod sockets; // sockets in a network of one's own
+pub(super) use sockets::*;
 mod notify; // system calls that wait for an answer
 pub(super) use notify::*;
 
@@ -286,50 +288,6 @@ fn poll_until<const N: usize>(fds: [RawFd; N], time: *const libc::timespec) -> A
     }
 }
 
-/// What is known of something in a directory.
-#[derive(Debug)]
-pub(super) struct Facts {
-    /// Its kind and mode.
-    pub(super) mode: u32,
-    pub(super) size: i64,
-    /// When its contents were, in seconds and nanoseconds.
-    pub(super) changed: (i64, i64),
-    pub(super) number: u64,
-}
-
-/// What is known of what a name stands for, not through a link.
-pub(super) fn facts_at(directory: RawFd, name: &CStr) -> Answer<Facts> {
-    // SAFETY: plain numbers, for which zeroes are a value.
-    let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-    let flags = libc::AT_SYMLINK_NOFOLLOW as c_long;
-    call!(SYS_newfstatat, directory as c_long, name.as_ptr(), &raw mut facts, flags)?;
-    let changed = (facts.st_mtime, facts.st_mtime_nsec);
-    Ok(Facts { mode: facts.st_mode, size: facts.st_size, changed, number: facts.st_ino })
-}
-
-/// Takes or leaves a lock on one byte of an open file, without waiting; it belongs to this opening of it.
-pub(super) fn lock_at(fd: RawFd, byte: u64, kind: c_int) -> Answer {
-    let lock = one_byte(byte, kind);
-    call!(SYS_fcntl, fd as c_long, libc::F_OFD_SETLK as c_long, &raw const lock).map(drop)
-}
-
-/// Whether nobody who opened the file another time has a lock on one byte of it.
-pub(super) fn is_unlocked_at(fd: RawFd, byte: u64) -> Answer<bool> {
-    let mut lock = one_byte(byte, libc::F_WRLCK);
-    call!(SYS_fcntl, fd as c_long, libc::F_OFD_GETLK as c_long, &raw mut lock)?;
-    Ok(c_int::from(lock.l_type) == libc::F_UNLCK)
-}
-
-fn one_byte(byte: u64, kind: c_int) -> libc::flock {
-    // SAFETY: plain numbers, for which zeroes are a value.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_start = (byte & (i64::MAX as u64 >> 1)) as i64;
-    lock.l_len = 1;
-    lock
-}
-
 // ---- files
 
 pub(super) fn open(path: &CStr, flags: c_int, mode: u32) -> Answer<RawFd> {
@@ -374,34 +332,8 @@ pub(super) fn make_file(path: &CStr, mode: u32) -> Answer {
     call!(SYS_fchmodat, HERE as c_long, path.as_ptr(), mode as c_long).map(drop)
 }
 
-/// Makes an empty file in a directory, as if last changed in this second.
-pub(super) fn make_stamped_at(directory: RawFd, name: &CStr, mode: u32, second: i64) -> Answer {
-    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_CLOEXEC;
-    let fd = call!(SYS_openat, directory as c_long, name.as_ptr(), flags as c_long, mode as c_long)? as RawFd;
-    let times = [libc::timespec { tv_sec: second, tv_nsec: 0 }; 2];
-    let stamped = call!(SYS_utimensat, fd as c_long, 0 as c_long, times.as_ptr(), 0 as c_long);
-    close(fd);
-    if stamped.is_err() {
-        let _ = remove_at(directory, name);
-    }
-    stamped.map(drop)
-}
-
 pub(super) fn link(target: &CStr, path: &CStr) -> Answer {
     call!(SYS_symlinkat, target.as_ptr(), HERE as c_long, path.as_ptr()).map(drop)
-}
-
-/// Opens a directory in one that is open, not through a link.
-pub(super) fn open_directory_at(parent: RawFd, name: &CStr) -> Answer<OwnedFd> {
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let fd = call!(SYS_openat, parent as c_long, name.as_ptr(), flags as c_long, 0 as c_long)?;
-    // SAFETY: it was just made, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-}
-
-/// Removes a name that is no directory's.
-pub(super) fn remove_at(directory: RawFd, name: &CStr) -> Answer {
-    call!(SYS_unlinkat, directory as c_long, name.as_ptr(), 0 as c_long).map(drop)
 }
 
 pub(super) fn go_to(path: &CStr) -> Answer {
@@ -477,25 +409,6 @@ pub(super) fn raise_loopback() -> Answer {
     raised.map(drop)
 }
 
-fn socket(family: c_int, kind: c_int) -> Answer<RawFd> {
-    let kind = (kind | libc::SOCK_CLOEXEC) as c_long;
-    call!(SYS_socket, family as c_long, kind, 0 as c_long).map(|fd| fd as RawFd)
-}
-
-/// A listener on 127.0.0.1.
-pub(super) fn listen(port: u16) -> Answer<RawFd> {
-    let socket = socket(libc::AF_INET, libc::SOCK_STREAM)?;
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as _,
-        sin_port: port.to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_be_bytes([127, 0, 0, 1]).to_be() },
-        sin_zero: [0; 8],
-    };
-    call!(SYS_bind, socket as c_long, &raw const address, size_of::<libc::sockaddr_in>())?;
-    call!(SYS_listen, socket as c_long, 64 as c_long)?;
-    Ok(socket)
-}
-
 /// A pair of sockets over which a descriptor can be passed.
 pub(super) fn socket_pair() -> Answer<[OwnedFd; 2]> {
     let mut ends: [RawFd; 2] = [-1; 2];
@@ -513,9 +426,8 @@ struct Parcel {
     padding: u32,
 }
 
-fn with_message<T>(parcel: &mut Parcel, use_it: impl FnOnce(*mut libc::msghdr) -> T) -> T {
-    let mut byte = 0u8;
-    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+fn with_message<T>(parcel: &mut Parcel, byte: &mut u8, use_it: impl FnOnce(*mut libc::msghdr) -> T) -> T {
+    let mut part = libc::iovec { iov_base: ptr::from_mut(byte).cast(), iov_len: 1 };
     // SAFETY: a message is plain numbers and pointers, for which zeroes are a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
@@ -538,14 +450,17 @@ fn parcel(fd: RawFd) -> Parcel {
 /// Passes a descriptor to whoever holds the other end.
 pub(super) fn send_descriptor(over: RawFd, fd: RawFd) -> Answer {
     let mut parcel = parcel(fd);
-    with_message(&mut parcel, |message| call!(SYS_sendmsg, over as c_long, message, 0 as c_long)).map(drop)
+    with_message(&mut parcel, &mut 0, |message| call!(SYS_sendmsg, over as c_long, message, 0 as c_long))
+        .map(drop)
 }
 
 /// The descriptor that was passed; does not wait.
 pub(super) fn receive_descriptor(over: &OwnedFd) -> Answer<OwnedFd> {
     let mut parcel = parcel(-1);
     let flags = (libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC) as c_long;
-    with_message(&mut parcel, |message| call!(SYS_recvmsg, over.as_raw_fd() as c_long, message, flags))?;
+    with_message(&mut parcel, &mut 0, |message| {
+        call!(SYS_recvmsg, over.as_raw_fd() as c_long, message, flags)
+    })?;
     if parcel.header.cmsg_type != libc::SCM_RIGHTS || parcel.fd < 0 {
         return Err(Errno(libc::EBADMSG));
     }

@@ -1,5 +1,6 @@
 //! `Bash`: runs a command, and tells what it printed and how it ended.
 
+mod keep; //    asks about what was set aside
 mod launch; // from the input to a process
 mod rerun; //   once more, with what the sandbox refused
 mod wait; //    until it ends, is stopped, or goes on in the background
@@ -16,6 +17,8 @@ mod always;
 #[cfg(test)]
 mod masks;
 #[cfg(test)]
+mod reaching;
+#[cfg(test)]
 mod rerun_tests;
 #[cfg(test)]
 mod asking;
@@ -25,7 +28,7 @@ use std::{path::Path, time::Duration};
 use haft_shell::{run::LONGEST_COMMAND, understand};
 use haft_tool::{
     AbsolutePath, Access, Change, Cx, Effects, Fault, FaultKind, Limit, PathBase, Reply, SessionFacts, Spec,
-    Spelling, Tool, View, shown,
+    Spelling, Tool, View, shown, split_port,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +66,7 @@ pub(crate) struct BashInput {
     /// Give it a terminal, for programs that need one.
     #[serde(default)]
     pty: bool,
-    /// Hosts that it must reach, like `docs.rs`. It has no network otherwise.
+    /// Hosts that it must reach, like `docs.rs` or `localhost:5432`. It has no network otherwise.
     #[serde(default)]
     hosts: Vec<String>,
     /// What else it must read outside the workspace.
@@ -222,10 +225,13 @@ impl Bash {
             if input.background {
                 return wait::go_on(process, input, cx);
             }
-            let (process, ended) = match wait::wait(process, input, options, cx).await? {
+            let (process, mut ended) = match wait::wait(process, input, options, cx).await? {
                 Waited::GoesOn(reply) => return Ok(*reply),
                 Waited::Ended(process, ended) => (process, ended),
             };
+            if let Some(ended) = &mut ended {
+                keep::ask_to_keep(ended, session, cx).await;
+            }
             let mut told =
                 Told { input, options, session, grant: &grant, ended: ended.as_ref(), before, more: None };
             let refusals = ended.as_ref().filter(|_| told.before.is_none()).and_then(Refusals::of);
@@ -278,10 +284,12 @@ fn purpose(words: &str) -> String {
 fn valid_host(host: &str) -> Result<(), Fault> {
     // Other letters are looked up as something else than they look like.
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
-    if !host.is_empty() && host.chars().all(is_name) {
+    if !host.is_empty() && host.chars().all(is_name) && split_port(host).is_some() {
         return Ok(());
     }
-    Err(Fault::rejected(format!("`hosts`: {host:?} is not a host; give its name alone, like `docs.rs`")))
+    Err(Fault::rejected(format!(
+        "`hosts`: {host:?} is not a host; give its name, like `docs.rs`, or with a port, like `localhost:5432`"
+    )))
 }
 
 /// The directory is gone. A command is not run in another one instead: `rm *` means something else there.

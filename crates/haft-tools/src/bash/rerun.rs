@@ -51,7 +51,8 @@ impl Refusals<'_> {
     /// The least by which it could work.
     fn effects(&self) -> Effects {
         self.blocked.iter().fold(Effects::none(), |effects, blocked| match blocked {
-            Blocked::Write(path) => effects.and_writes(path),
+            // To write a socket is to connect to it.
+            Blocked::Write(path) | Blocked::Socket(path) => effects.and_writes(path),
             Blocked::Replace(path) => effects.and_writes(path.parent().unwrap_or(path)),
             Blocked::ReadOutside(path) => effects.and_reads(path),
             Blocked::Host(host) => effects.and_host(host.clone(), Access::Write),
@@ -129,6 +130,7 @@ fn refused(blocked: &Blocked) -> String {
         Blocked::Write(path) | Blocked::Replace(path) => format!("to change {}", shown(path)),
         Blocked::ReadOutside(path) | Blocked::Read(path) => format!("to read {}", shown(path)),
         Blocked::Host(host) => format!("to connect to {}", report::on_one_line(host)),
+        Blocked::Socket(path) => format!("to connect to the socket {}", shown(path)),
         Blocked::Loopback => "to reach servers of this machine".to_owned(),
         Blocked::Syscall(what) => (*what).to_owned(),
         other => other.to_string(),

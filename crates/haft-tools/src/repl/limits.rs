@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_tool::{Access, Effects, Grant, ReadScope};
+use haft_tool::{Access, Effects, Grant, ReadScope, granted_form};
 
 /// The grant of a call, without what it has only because this call declared it. Where one cannot be told from the other,
 /// it is the smaller one.
@@ -17,7 +17,7 @@ pub(super) fn lasting(mut grant: Grant, declared: &Effects, workspace: &Path) ->
     grant.make.clear(); // only what was declared is made
     for declared in declared.hosts() {
         // Settings may name the same host: that one stays.
-        if let Some(at) = grant.hosts.iter().rposition(|host| *host == declared.host) {
+        if let Some(at) = grant.hosts.iter().rposition(|host| *host == granted_form(&declared.host)) {
             grant.hosts.remove(at);
         }
     }

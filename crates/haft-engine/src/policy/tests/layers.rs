@@ -138,6 +138,26 @@ fn an_address_of_a_private_network_is_refused_unless_a_rule_names_it() {
 }
 
 #[test]
+fn an_address_of_a_private_network_for_processes_is_asked_unless_a_rule_names_it() {
+    let for_processes = |host: &str| {
+        let mut case = case("Bash", runs("psql").and_host(host, Access::Write));
+        case.spec = Spec::new("Bash").toolset("shell");
+        case
+    };
+    for host in ["127.0.0.1", "localhost:5432", "[::1]:80", "10.0.0.7:22", "printer.local"] {
+        for rules in ["", "allow Bash", "allow WebFetch(domain:*); allow Bash", "allow *"] {
+            check_case(rules, &for_processes(host), ASK);
+        }
+        check_case("allow Bash", &for_processes(host).mode(Mode::Bypass), ASK);
+        check_case("allow Bash", &for_processes(host).mode(Mode::DontAsk), DENY);
+        let name = haft_tool::host_in_one_form(host);
+        check_case(&format!("allow WebFetch(domain:{name}); allow Bash"), &for_processes(host), ALLOW);
+        check_case(&format!("deny WebFetch(domain:{name})"), &for_processes(host), DENY);
+        check_case("allow Bash", &for_processes(host).external(), DENY);
+    }
+}
+
+#[test]
 fn only_a_rule_for_the_very_command_lets_the_machine_stop() {
     let stops = |line: &str| {
         let argv = line.split(' ').map(str::to_owned).collect();

@@ -80,6 +80,10 @@ pub(super) struct Scope {
     pub(super) code: Vec<PathBuf>,
     /// Protected places that are mounted read-only.
     pub(super) frozen: Vec<PathBuf>,
+    /// Places that are mounted on themselves, so that they stay where they are.
+    pub(super) pinned: Vec<PathBuf>,
+    /// Places that may not be read, and have something mounted over them.
+    pub(super) hidden: Vec<PathBuf>,
 }
 
 /// Guards the protected names of a sandbox.
@@ -109,6 +113,8 @@ struct Concern {
     effect: String,
     /// For a file of settings, the keys that change.
     keys: String,
+    /// Whether something is moved there from outside of a directory that is mounted on itself.
+    crosses: bool,
 }
 
 impl FileGuard {
@@ -122,28 +128,36 @@ impl FileGuard {
         Arc::clone(&self.outcome)
     }
 
-    /// Whether something is frozen that version control replaces.
-    fn has_frozen_files(&self) -> bool {
-        self.scope.frozen.iter().any(|place| !place.components().any(|part| part.as_os_str() == ".git"))
+    /// Whether something is mounted at a path, so that its name stays where it is.
+    fn is_pinned(&self, path: &Path) -> bool {
+        self.scope.pinned.iter().any(|pinned| pinned == path)
     }
 
     /// What needs a decision in what a call changes.
     fn concerns(&self, touched: &[Touched]) -> Vec<Concern> {
         let mut concerns: BTreeMap<PathBuf, Concern> = BTreeMap::new();
         for touched in touched {
-            for concern in self.judge(touched) {
+            for mut concern in self.judge(touched) {
+                concern.crosses = self.crosses(touched);
                 concerns.entry(concern.place.clone()).or_insert(concern);
             }
         }
         concerns.into_values().collect()
     }
 
+    /// Whether something is moved into or out of a directory that is mounted on itself.
+    fn crosses(&self, touched: &Touched) -> bool {
+        let Change::Arrival { from } = &touched.change else { return false };
+        let mut mounts = self.scope.pinned.iter().chain(&self.scope.frozen);
+        mounts.any(|place| touched.path.starts_with(place) != from.starts_with(place))
+    }
+
     fn judge(&self, Touched { path, change }: &Touched) -> Vec<Concern> {
-        if matches!(change, Change::Departure) && self.frozen_at(path).is_none() {
+        if matches!(change, Change::Departure) && self.frozen_at(path).is_none() && !self.is_pinned(path) {
             return Vec::new();
         }
         let own = self.protected(path, change).map(|found| self.concern(path, &found));
-        let own = own.or_else(|| self.code_concern(path));
+        let own = own.or_else(|| self.code_concern(path)).or_else(|| self.frozen_concern(path));
         match change {
             // Git writes its settings beside them and moves them there.
             Change::Arrival { from } if own.is_some() && settings::are_at(path) => {
@@ -155,6 +169,13 @@ impl FileGuard {
         }
     }
 
+    /// What is in a read-only place without a name that is protected: the sample of a hook, the target of a link.
+    fn frozen_concern(&self, path: &Path) -> Option<Concern> {
+        let place = self.frozen_at(path)?.clone();
+        let effect = "which is where programs find what they run or obey".to_owned();
+        Some(Concern { path: path.to_owned(), place, effect, keys: String::new(), crosses: false })
+    }
+
     /// A place that settings name, such as the directory of `core.hooksPath`.
     fn code_concern(&self, path: &Path) -> Option<Concern> {
         let place = self.scope.code.iter().find(|place| path.starts_with(place))?;
@@ -164,13 +185,14 @@ impl FileGuard {
             place,
             effect: "which settings of git name as code".to_owned(),
             keys: String::new(),
+            crosses: false,
         })
     }
 
     fn concern(&self, path: &Path, found: &Protected) -> Concern {
         let place = linked_worktree(path).map_or_else(|| found.place(path), Path::to_owned);
         let effect = format!("which {}", found.group.effect);
-        Concern { path: path.to_owned(), place, effect, keys: String::new() }
+        Concern { path: path.to_owned(), place, effect, keys: String::new(), crosses: false }
     }
 
     /// The protected place of a path that is changed in this way.
@@ -179,7 +201,8 @@ impl FileGuard {
         let found = protected::find(path, root, self.scope.home.as_deref(), Writer::Process)?;
         let counts = match (found.part, change) {
             (Part::Whole, _) => true,
-            (Part::Directory, Change::Directory | Change::Departure | Change::SecondName) => false,
+            (Part::Directory, Change::Departure) => self.is_pinned(path),
+            (Part::Directory, Change::Directory | Change::SecondName) => false,
             // Git makes a file for a worktree or submodule. Older ones are frozen; where a new one leads, the look afterwards sees.
             (Part::Directory, Change::Open) if path.ends_with(".git") && self.frozen_at(path).is_none() => {
                 false
@@ -241,7 +264,7 @@ impl FileGuard {
             let declared = self.is_permitted(&concern).then_some(&State::Permitted);
             match declared.or_else(|| self.states.get(&subject)) {
                 Some(State::Permitted) => {
-                    if self.make_writable(&call, &concern.path).is_err() {
+                    if self.make_writable(&call, &concern).is_err() {
                         return refuse(call);
                     }
                 }
@@ -279,15 +302,24 @@ impl FileGuard {
         gatekeeper.decide(attempt, decision);
     }
 
-    /// Takes the read-only mount away in which a permitted path lies.
-    fn make_writable(&mut self, call: &Call, path: &Path) -> Result<(), Errno> {
-        while let Some(place) = self.frozen_at(path).cloned() {
-            match lift::lift(call, &place) {
-                // It is gone already: nothing is mounted there.
-                Ok(()) | Err(Errno(libc::EINVAL | libc::ENOENT)) => {}
-                Err(errno) => return Err(errno),
+    /// Makes the mounts writable in which a permitted path lies. A mount that is in the way of a name goes.
+    fn make_writable(&mut self, call: &Call, concern: &Concern) -> Result<(), Errno> {
+        let Concern { path, crosses, .. } = concern;
+        let Scope { frozen, pinned, hidden, .. } = &mut self.scope;
+        for place in frozen.iter().chain(pinned.iter()).cloned().collect::<Vec<_>>() {
+            if path == &place || (*crosses && path.starts_with(&place)) {
+                // What a rule keeps from being read is mounted below it, and would be open again.
+                if hidden.iter().any(|hidden| hidden.starts_with(&place)) {
+                    return Err(Errno(libc::EACCES));
+                }
+                lift::lift(call, &place, true).or_else(unless_gone)?;
+                frozen.retain(|other| !other.starts_with(&place));
+                pinned.retain(|other| !other.starts_with(&place));
+            } else if path.starts_with(&place) && frozen.contains(&place) {
+                lift::lift(call, &place, false).or_else(unless_gone)?;
+                frozen.retain(|other| *other != place);
+                pinned.push(place);
             }
-            self.scope.frozen.retain(|other| *other != place);
         }
         Ok(())
     }
@@ -311,7 +343,7 @@ impl FileGuard {
 impl Handler for FileGuard {
     fn reported(&self) -> Vec<Reported> {
         let mut reported = touched::creating();
-        if self.has_frozen_files() {
+        if !self.scope.frozen.is_empty() || !self.scope.pinned.is_empty() {
             reported.extend(touched::removing());
         }
         reported
@@ -352,7 +384,7 @@ const ARRIVALS_LIMIT: usize = 2_000;
 
 /// Whether a path is a temporary file by which programs replace a file: `sedAb12Cd`, `x.json~`, `x.json.tmp`, `x.json.Ab12Cd`, `.x.json.swp`.
 /// No program runs what has such a name.
-fn is_temporary(path: &Path, file: &Path) -> bool {
+pub(super) fn is_temporary(path: &Path, file: &Path) -> bool {
     let text = |path: &Path| path.file_name().and_then(|name| name.to_str().map(str::to_owned));
     let (Some(name), Some(file_name)) = (text(path), text(file)) else { return false };
     let is_random = |part: &str| part.len() >= 6 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -377,6 +409,11 @@ fn linked_worktree(path: &Path) -> Option<&Path> {
 
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
+}
+
+/// Nothing is mounted there any more.
+fn unless_gone(errno: Errno) -> Result<(), Errno> {
+    if matches!(errno.0, libc::EINVAL | libc::ENOENT) { Ok(()) } else { Err(errno) }
 }
 
 fn refuse(call: Call) -> Option<Call> {

@@ -62,5 +62,6 @@ pub(super) fn concern(path: &Path, changes: Vec<KeyChange>) -> Concern {
         place: path.to_owned(),
         effect: format!("setting {shown}{more}, {reason}"),
         keys: names.join("\n"),
+        crosses: false,
     }
 }

@@ -175,8 +175,6 @@ fn a_permitted_name_is_asked_once_and_then_made() {
 #[test]
 fn an_answer_of_no_is_refused_with_a_sentence() {
     let Some(scene) = Scene::new() else { return };
-    let ran = scene.run(Some(false), "sed -i s/old/newer/ .vscode/tasks.json && cat .vscode/tasks.json");
-    assert_eq!(ran.text(), "newer\n", "{:?}", ran.questions);
     let ran = scene.run(Some(false), "echo 1 > .envrc; echo 2 > .envrc; mkdir .idea; ls -A");
     assert_eq!(ran.questions.len(), 2, "{:?}", ran.questions);
     assert_eq!(ran.facts.len(), 2, "{:?}", ran.facts);
@@ -187,6 +185,8 @@ fn an_answer_of_no_is_refused_with_a_sentence() {
 fn a_declared_place_is_not_asked_about() {
     let Some(mut scene) = Scene::repository(&[".vscode/tasks.json", ".npmrc"]) else { return };
     scene.permitted = vec![scene.place.join(".vscode/tasks.json"), scene.place.join(".envrc")];
+    let ran = scene.run(Some(false), "sed -i s/old/newer/ .vscode/tasks.json && cat .vscode/tasks.json");
+    assert_eq!(ran.text(), "newer\n", "{:?}", ran.questions);
     let ran =
         scene.run(Some(false), "echo new > .vscode/tasks.json; echo 1 > .envrc; echo 2 > .vscode/other");
     assert_eq!(scene.read(".vscode/tasks.json").unwrap(), "new\n", "{}", ran.text());
@@ -209,6 +209,41 @@ fn version_control_replaces_frozen_files_after_a_yes() {
     assert!(yes.output.status.success() && yes.text().is_empty(), "{} {:?}", yes.text(), yes.questions);
     assert_eq!(yes.questions.len(), 2, "{:?}", yes.questions);
     assert_eq!(scene.read(".npmrc").unwrap(), "old\n");
+}
+
+#[test]
+fn directories_with_frozen_files_are_moved_and_removed() {
+    let Some(scene) = Scene::repository(&["packages/a/.npmrc", "packages/a/src/x", "packages/b/y"]) else {
+        return;
+    };
+    scene.outside("git init -q r && git -C r config user.name n");
+    let ran = scene.run(Some(true), "git mv packages/a/src packages/b/src && git mv packages/b packages/c");
+    assert!(ran.output.status.success() && ran.questions.is_empty(), "{} {:?}", ran.text(), ran.questions);
+    let ran = scene.run(None, "mv packages p && ! echo new >> p/a/.npmrc 2>/dev/null; mv p packages");
+    assert_eq!(scene.read("packages/a/.npmrc").unwrap(), "old\n", "{}", ran.text());
+    let ran = scene.run(Some(true), "rm -rf packages/a r && ls -A");
+    assert_eq!(ran.text(), ".git\npackages\n", "{:?}", ran.questions);
+}
+
+#[test]
+fn a_denied_file_stays_hidden_after_a_yes_for_what_is_around_it() {
+    let Some(scene) = Scene::repository(&[".vscode/settings.json", ".vscode/secret"]) else { return };
+    let confinement = Confinement {
+        write: vec![scene.place.clone()],
+        deny_read: vec![scene.place.join(".vscode/secret")],
+        permitted: vec![scene.place.join(".vscode")],
+        ..Confinement::at(&scene.place)
+    };
+    let script = "echo new > .vscode/settings.json; cat .vscode/secret; mv .vscode v; cat v/secret; cp a.txt x; \
+                  mv x .vscode/y; cat .vscode/secret; rm -rf .vscode; cat .vscode/settings.json";
+    let mut command = Command::new("bash");
+    let mut guard = confinement.prepare().unwrap().apply(command.args(["-c", script])).unwrap();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|err| guard.explain(err)).unwrap();
+    guard.started().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("old"), "{output:?}");
+    assert_eq!(scene.read(".vscode/secret").unwrap(), "old\n");
 }
 
 #[test]
@@ -351,6 +386,16 @@ fn sequences_of_git_end_as_outside_after_a_yes() {
         ),
         ("echo x >> a.txt && git stash -q && git stash pop -q && git stash -q && git stash drop -q", 0),
         ("git clone -q $S c && rm -rf c", 0),
+        (
+            "(cat .git/config; printf '[core]\neditor = x\n') > t && python3 -c \"import os; os.rename('t', '.git/config')\" && \
+             git config core.editor > /dev/null",
+            1,
+        ),
+        (
+            "cp -r .git staged && git config -f staged/config core.editor x && mv .git old && mv staged .git && \
+             git config core.editor > /dev/null",
+            1,
+        ),
         ("git init -q --bare b.git && git push -q b.git main", 0),
         ("git config --global x.y z; mkdir -p .git/info && echo z >> .git/info/exclude", 0),
         ("git sparse-checkout set a && git sparse-checkout disable", 0),

@@ -1,6 +1,9 @@
 //! The paths that a system call changes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use libc::c_long;
 
@@ -97,6 +100,9 @@ pub(super) fn touched(call: &Call) -> Answer<Vec<Touched>> {
         libc::SYS_symlinkat => named(call, call.number_at(1), 2, Change::Entry),
         libc::SYS_linkat => linked(call, (call.number_at(0), 1), (call.number_at(2), 3)),
         libc::SYS_renameat | libc::SYS_renameat2 => renamed(call),
+        libc::SYS_unlinkat if call.number_at(2) & libc::AT_REMOVEDIR != 0 => {
+            emptied(call, call.number_at(0), 1)
+        }
         libc::SYS_unlinkat => named(call, call.number_at(0), 1, Change::Departure),
         libc::SYS_truncate => opened(call, here, 0, libc::O_WRONLY),
         other => older(call, other),
@@ -114,7 +120,8 @@ fn older(call: &Call, number: c_long) -> Answer<Vec<Touched>> {
         libc::SYS_symlink => named(call, here, 1, Change::Entry),
         libc::SYS_link => linked(call, (here, 0), (here, 1)),
         libc::SYS_rename => moved(call, (here, 0), (here, 1), 0),
-        libc::SYS_unlink | libc::SYS_rmdir => named(call, here, 0, Change::Departure),
+        libc::SYS_unlink => named(call, here, 0, Change::Departure),
+        libc::SYS_rmdir => emptied(call, here, 0),
         _ => Ok(Vec::new()),
     }
 }
@@ -130,6 +137,13 @@ type Named = (i32, usize);
 fn named(call: &Call, directory: i32, argument: usize, change: Change) -> Answer<Vec<Touched>> {
     let path = call.read_path(call.argument(argument))?;
     Ok(vec![Touched { path: call.resolve(directory, &path)?, change }])
+}
+
+/// The kernel removes no directory that something is in, and programs try that all the time.
+fn emptied(call: &Call, directory: i32, argument: usize) -> Answer<Vec<Touched>> {
+    let mut touched = named(call, directory, argument, Change::Departure)?;
+    touched.retain(|touched| fs::read_dir(&touched.path).is_ok_and(|mut entries| entries.next().is_none()));
+    Ok(touched)
 }
 
 fn opened(call: &Call, directory: i32, argument: usize, flags: i32) -> Answer<Vec<Touched>> {

@@ -43,6 +43,11 @@ impl Call {
         Err(Errno(libc::ELOOP))
     }
 
+    /// A real path of the sandbox, opened without access to what is there.
+    pub(in super::super) fn place(&self, path: &Path) -> Answer<OwnedFd> {
+        sys::place_in(self.root()?, &c_string(path)?)
+    }
+
     /// A path from the root on.
     fn absolute(&self, directory: c_int, path: &Path) -> Answer<PathBuf> {
         if path.as_os_str().is_empty() {

@@ -8,7 +8,7 @@ use std::{
 
 use libc::{sock_filter, sock_fprog};
 
-use super::{Answer, Errno, answer, bare, own_pid, wait};
+use super::{Answer, Errno, HERE, MountAttributes, READ_ONLY, answer, bare, own_pid, wait};
 
 /// A system call that waits: its id, the thread that makes it, and its arguments.
 #[derive(Debug, Clone, Copy)]
@@ -151,11 +151,12 @@ pub(in super::super) fn event() -> Answer<OwnedFd> {
 struct Unmount {
     namespaces: [RawFd; 2],
     place: *const libc::c_char,
+    unmounts: bool,
     answer: c_long,
 }
 
-/// Unmounts a place in other namespaces of users and of mounts, by a process that goes there, and ends.
-pub(in super::super) fn unmount_in(user: RawFd, mounts: RawFd, place: &CStr) -> Answer {
+/// Unmounts a place in other namespaces of users and of mounts, or makes its mount writable, by a process that goes there, and ends.
+pub(in super::super) fn lift_in(user: RawFd, mounts: RawFd, place: &CStr, unmounts: bool) -> Answer {
     extern "C" fn unmount(order: *mut libc::c_void) -> c_int {
         // SAFETY: what the caller gave to `clone`; it stands still, and looks at it when this process has ended.
         let order = unsafe { &mut *order.cast::<Unmount>() };
@@ -163,12 +164,21 @@ pub(in super::super) fn unmount_in(user: RawFd, mounts: RawFd, place: &CStr) -> 
         let done = call!(SYS_setns, user as c_long, libc::CLONE_NEWUSER as c_long)
             .and_then(|_| call!(SYS_setns, mounts as c_long, libc::CLONE_NEWNS as c_long))
             .and_then(|_| {
-                call!(SYS_umount2, order.place, (libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) as c_long)
+                if order.unmounts {
+                    let flags = (libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) as c_long;
+                    return call!(SYS_umount2, order.place, flags);
+                }
+                let writable =
+                    MountAttributes { set: 0, clear: READ_ONLY, propagation: 0, user_namespace: 0 };
+                let (here, flags) = (HERE as c_long, libc::AT_SYMLINK_NOFOLLOW as c_long);
+                let size = size_of::<MountAttributes>();
+                call!(SYS_mount_setattr, here, order.place, flags, &raw const writable, size)
             });
         order.answer = done.map_or_else(|errno| errno.0.into(), |_| 0);
         0
     }
-    let mut order = Unmount { namespaces: [user, mounts], place: place.as_ptr(), answer: libc::EIO.into() };
+    let mut order =
+        Unmount { namespaces: [user, mounts], place: place.as_ptr(), unmounts, answer: libc::EIO.into() };
     let mut stack = vec![0u128; 1024];
     let top = stack.as_mut_ptr_range().end.cast();
     // No handler of this process may run in that one, which has its memory.

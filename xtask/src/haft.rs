@@ -46,6 +46,11 @@ impl Haft {
         Ok(Haft { binary: metadata()?.target_directory.join(folder).join("haft"), home: home.into() })
     }
 
+    /// A binary that is known, in a home.
+    pub(crate) fn of(binary: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Haft {
+        Haft { binary: binary.into(), home: home.into() }
+    }
+
     /// The same binary in another home.
     pub(crate) fn at(&self, home: impl Into<PathBuf>) -> Haft {
         Haft { home: home.into(), ..self.clone() }

@@ -10,6 +10,9 @@ mod fuzz; //       strangers' bytes against what reads them
 mod kill; //       is every file whole if haft is killed at any moment?
 mod resume; //     does a conversation that was killed go on, and is nothing done twice?
 mod far; //        do many processes that share a session make each call once?
+mod git_work; //   does what was approved work, and nothing else happen?
+mod later; //      can a command create what runs later, unseen?
+mod visible; //    is anything of haft's seen in a tree?
 mod soak; //       does every call get one true answer while servers die?
 mod bench; //      is haft as quick as its budgets say?
 mod kit; //        suites, servers and clients of others to be tried with
@@ -20,6 +23,9 @@ mod models; //     would the model vendors' own clients send our requests?
 mod real; //       does a real model do things with haft?
 mod order; //      which functions do runs use?
 mod new_tool; //   the file of a new tool, and its two lines
+mod account; //    an ordinary user on a machine of its own
+mod set_up; //     places in which commands run
+mod terminal; //   a person who answers questions
 mod scripted; //   a model that follows a script
 mod haft; //       the haft binary, as a person starts it
 mod serving; //    servers as processes
@@ -45,6 +51,9 @@ The chores of haft.
   cargo xtask kill [--rounds N]                          kills haft while it changes files, 1000 times
   cargo xtask resume [--rounds N]                        kills haft run at random moments and resumes it, 100 conversations
   cargo xtask far [--size PROCESSESxCALLS]               many processes make the same calls, on a server and on a file, 10x200
+  cargo xtask git-work [-v] [--list] [--every N] [WORD…]  runs everyday sequences of git, packages and servers, with yes and with no
+  cargo xtask later [-v] [--list] [--every N] [WORD…]  runs commands that create what runs later, with a watcher outside
+  cargo xtask visible [--rounds N]                       watches a tree while commands run and haft is killed, 200 times
   cargo xtask soak [--release] [--seconds N]             kills MCP servers behind haft while they are called, 10 minutes
   cargo xtask bench [WHAT…] [--check] [--install]        engine (the default), search, read, edit, sandbox, gateway, harness, all
                                                          (harness --only=SCENE: start, edits, sleepers, …; harness --peers:
@@ -81,6 +90,9 @@ fn chore(words: &[&str]) -> Result<ExitCode> {
         ["kill", options @ ..] => kill::run(options),
         ["resume", options @ ..] => resume::run(options),
         ["far", options @ ..] => far::run(options),
+        ["git-work", options @ ..] => git_work::run(options),
+        ["later", options @ ..] => later::run(options),
+        ["visible", options @ ..] => visible::run(options),
         ["soak", options @ ..] => soak::run(options),
         // What soak puts behind haft.
         ["soak-server", name, root] => soak::serve(name, root),

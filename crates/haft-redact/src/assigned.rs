@@ -572,7 +572,7 @@ fn is_set(name: &[u8], before: &[u8]) -> bool {
     let is_alone = near.trim_ascii().is_empty();
     COMMANDS.iter().any(|command| memchr::memmem::find(near, command).is_some())
         || near.trim_ascii() == b"ENV"
-        || is_alone && matches!(name, b"requirepass" | b"masterauth")
+        || is_alone && matches!(name, b"requirepass" | b"masterauth" | b"bindpw" | b"rootpw")
 }
 
 /// What is typed behind a name without a sign: behind an option anything, else what is no word.

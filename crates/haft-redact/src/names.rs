@@ -191,7 +191,7 @@ fn is_foreign(name: &str) -> bool {
 }
 
 fn weigh_words(last: &str, before: &[&str]) -> Option<Weight> {
-    const PASSWORDS: [&str; 9] = [
+    const PASSWORDS: [&str; 12] = [
         "password",
         "passwd",
         "passphrase",
@@ -201,6 +201,9 @@ fn weigh_words(last: &str, before: &[&str]) -> Option<Weight> {
         "keypass",
         "requirepass",
         "masterauth",
+        "bindpw",
+        "rootpw",
+        "psk",
     ];
     const SECRETS: [&str; 8] =
         ["secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "credential"];

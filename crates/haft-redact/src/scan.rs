@@ -77,10 +77,12 @@ enum Look {
 }
 
 /// Key words, in large or small letters.
-const WORDS: [(&str, Look); 21] = [
+const WORDS: [(&str, Look); 23] = [
     ("pass", Look::Name),
     ("pwd", Look::Name),
     ("psw", Look::Name),
+    ("pw", Look::Name),
+    ("psk", Look::Name),
     ("secret", Look::Name),
     ("token", Look::Name),
     ("key", Look::Name),

@@ -31,6 +31,17 @@ fn leaves(texts: &[&str]) {
 }
 
 #[test]
+fn short_names_of_passwords_hide_their_values() {
+    hides(&[
+        ("db_pw=5DfJXcaYioK6cPTt9iOq", "5DfJXcaYioK6cPTt9iOq", "db_pw="),
+        ("bind_pw: Ua1jM1tLB4pyyRyMX5", "Ua1jM1tLB4pyyRyMX5", "bind_pw: "),
+        ("bindpw 5DfJXcaYioK6cPTt9", "5DfJXcaYioK6cPTt9", "bindpw "),
+        ("olcRootPW: DTn7qLWaYyDIfIZw3", "DTn7qLWaYyDIfIZw3", "olcRootPW: "),
+        ("psk=\"En5jOaBa9aRQh92fn\"", "En5jOaBa9aRQh92fn", "psk="),
+    ]);
+}
+
+#[test]
 fn values_that_look_like_words_or_code() {
     hides(&[
         ("password: rTqvNwUylHxdoY!", "rTqvNwUylHxdoY!", "password: "),

@@ -10,6 +10,7 @@
 mod values; //   what variables hold
 mod numbers; //  which of them are numbers, and what is calculated with those
 mod words; //    a word of the tree → the arguments it becomes
+mod pieces; //   what is written of a word that is not known
 mod places; //   where a command runs, after `cd`
 mod surroundings; // whether a directory decides what a program is
 mod streams; //  what one program of a pipeline hands to the next

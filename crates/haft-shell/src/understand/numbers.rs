@@ -60,7 +60,9 @@ impl<'a> Calculation<'a> {
                         let begins = matches!(before, None | Some(Token::Sign("," | ";")));
                         pending = pending.or((begins && depth == 0 && sections == 0).then_some(name));
                     } else {
-                        found.is_safe &= found.settles.contains(&name)
+                        // The later parts are done again after each round, which may have set it to something else.
+                        let holds = sections == 0 || values.is_numeric(name);
+                        found.is_safe &= (found.settles.contains(&name) && holds)
                             || values.counts(name)
                             || OF_THE_SHELL.contains(&name);
                     }

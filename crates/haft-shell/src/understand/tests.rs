@@ -353,6 +353,7 @@ fn what_is_surely_a_number_may_be_calculated_with() {
         "i=0; while [ $i -lt 3 ]; do echo $i; i=$((i+1)); done",
         "i=0; while ((i < 3)); do ((i++)); done",
         "for ((i = 0, j = 9; i < j; i++, j--)); do echo $i; done",
+        "for ((i = 0; i < 3; i++)); do i=$((i + 1)); done",
         "for i in 1 2 3; do echo $((i * 2)); done",
         "for i in {1..3} $(seq 2); do echo $((i * 2)); done",
         "n=$(wc -l < f); total=$((n + 1)); [[ $total -gt 3 ]]",
@@ -403,6 +404,10 @@ fn what_is_surely_a_number_may_be_calculated_with() {
         "((0 && (i = 0))); echo $((i))",
         "((i = x)); echo $((i))",
         "for ((; i < 3; i++)); do ls; done",
+        "for ((i = 0; i < 3; i++)); do i='a[$(b)]'; done",
+        "for ((i = 0; i < 3; i++)); do read -r i; done",
+        "for ((i = 0; i < 3; i++)); do case x in x) i=$y;; esac; done",
+        "for ((i = 0; i < 3; i++)); do f; . f; done",
         "[[ $x -eq 1 ]]",
         "[[ -v x ]]",
         "i=0; a=([x]=1)",
@@ -832,4 +837,33 @@ fn a_page_of_the_manual_is_asked_for_by_two_names() {
     }
     check("git log -h", "runs git log -h");
     check("git log -- --help", "reads /w/app/--help, runs git log -- --help");
+}
+
+#[test]
+fn texts_of_words_that_are_not_known_are_mentioned() {
+    for line in [
+        "prog $OLDPWD/.env",
+        "prog ${PWD%/}/.env",
+        "prog ~+/.env",
+        "prog \"${x:-.env}\"",
+        "prog --x=$(printf .env)",
+        "prog `echo .env`",
+        "a=(.env); prog ${a[0]}",
+        "x=${y:-.env}; prog $x",
+        "set -- .env; prog \"$1\"",
+        "export F=.env; prog",
+        "declare -r F=.env; prog $F",
+        "sh -c 'prog \"$0\"' .env",
+        "bash -c 'prog \"$@\"' _ .env",
+        "printf .env | xargs prog",
+        "echo a .env | xargs -n1 prog -x",
+    ] {
+        let effects = effects(line);
+        let names_it = |mention: &haft_tool::Mention| mention.path.ends_with(".env");
+        assert!(effects.mentions().iter().any(names_it), "{line}: {:?}", effects.mentions());
+    }
+    for line in ["set -- .env; ls \"$1\"", "a=(.env); cat a.txt; rm \"${a[0]}\""] {
+        let names_it = |mention: &haft_tool::Mention| mention.path.ends_with(".env");
+        assert!(!effects(line).mentions().iter().any(names_it), "{line}");
+    }
 }

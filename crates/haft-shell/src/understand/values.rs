@@ -97,6 +97,11 @@ impl Values {
         self.settled.is_empty() && self.numeric.is_empty()
     }
 
+    /// Whether nothing in the line sets it to anything but numbers.
+    pub(super) fn is_numeric(&self, name: &str) -> bool {
+        self.numeric.contains(name)
+    }
+
     /// Whether it surely holds a number.
     pub(super) fn counts(&self, name: &str) -> bool {
         self.known.counts.contains(name)

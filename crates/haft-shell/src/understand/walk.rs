@@ -14,6 +14,7 @@ use super::{
     Act, bombs,
     effects::is_no_file,
     numbers::{self, Calculation},
+    pieces::pieces,
     places::Places,
     streams::{self, Names},
     values::{Set, Values},
@@ -56,7 +57,15 @@ pub(super) struct Walk<'a> {
     shows_environment: bool,
     /// Whether what comes out may go where it was opened for something else.
     mixes_streams: bool,
+    /// Texts that are in variables, arrays and expansions, for the next program that is not followed.
+    held: Vec<(String, Places)>,
 }
+
+/// No line has more texts that are held.
+const MOST_HELD: usize = 1024;
+
+/// Commands of the shell that put their operands into variables.
+const KEEPS_OPERANDS: [&str; 6] = ["declare", "export", "local", "readonly", "set", "typeset"];
 
 /// Where the shell is after a command, by whether it succeeded.
 struct After {
@@ -105,6 +114,7 @@ impl<'a> Walk<'a> {
             outermost: true,
             shows_environment: false,
             mixes_streams: false,
+            held: Vec::new(),
         }
     }
 
@@ -455,6 +465,7 @@ impl<'a> Walk<'a> {
 
     fn simple(&mut self, assignments: &[Assignment], words: &[Word], input: Input) -> After {
         words.iter().for_each(|word| self.inside(word));
+        self.hold_pieces(words);
         let argv = self.meanings().arguments(words);
         for assignment in assignments {
             self.assignment(assignment, argv.first());
@@ -478,6 +489,33 @@ impl<'a> Walk<'a> {
         after
     }
 
+    /// What is written of words that are known only when they run.
+    fn hold_pieces(&mut self, words: &[Word]) {
+        let texts: Vec<String> = words.iter().flat_map(pieces).collect();
+        self.hold(texts);
+    }
+
+    /// A later program may be told these.
+    fn hold(&mut self, texts: impl IntoIterator<Item = String>) {
+        let room = MOST_HELD.saturating_sub(self.held.len());
+        let places = self.here.clone();
+        self.held.extend(texts.into_iter().take(room).map(|text| (text, places.clone())));
+    }
+
+    /// Operands that become variables: of the shell (`set -- x`, `export F=x`), or of a script (`sh -c '… $0' x`).
+    fn hold_operands(&mut self, program: &str, argv: &[Arg], facts: &Facts) {
+        let script =
+            facts.runs.iter().find_map(|run| if let Run::Script(script) = run { Some(script) } else { None });
+        if script.is_none() && !KEEPS_OPERANDS.contains(&program) {
+            return;
+        }
+        let operands = argv.iter().skip(1).filter(|arg| Some(*arg) != script);
+        let known =
+            operands.filter_map(|arg| if let Arg::Known(text) = arg { Some(text.clone()) } else { None });
+        let known: Vec<String> = known.collect();
+        self.hold(known);
+    }
+
     fn meanings(&self) -> Meanings<'_> {
         Meanings { home: self.base.home.as_deref(), directory: self.here.only(), values: &self.values }
     }
@@ -493,6 +531,15 @@ impl<'a> Walk<'a> {
             AssignedValue::Array(words) => &words[..],
         };
         words.iter().for_each(|word| self.inside(word));
+        self.hold_pieces(words);
+        if let AssignedValue::Array(words) = value {
+            let known = self.meanings().arguments(words);
+            self.hold(
+                known
+                    .into_iter()
+                    .filter_map(|arg| if let Arg::Known(text) = arg { Some(text) } else { None }),
+            );
+        }
         let scalar = match value {
             AssignedValue::Scalar(word) => Some((word, self.meanings().one(word))),
             AssignedValue::Array(words) => {
@@ -608,6 +655,11 @@ impl<'a> Walk<'a> {
         {
             self.acts.push(Act::Text { text: text.clone(), places: self.here.clone() });
         }
+        self.hold_operands(&program, &argv, &facts);
+        if !facts.told_apart {
+            let held = std::mem::take(&mut self.held);
+            self.acts.extend(held.into_iter().map(|(text, places)| Act::Text { text, places }));
+        }
         self.add_known_places(&mut facts);
         self.changes_files |= !is_git(&program) && disk::changes_files(&facts);
         let at = self.acts.len();
@@ -629,6 +681,11 @@ impl<'a> Walk<'a> {
         let mut runs = facts.runs.clone();
         if program == "xargs" {
             runs.iter_mut().for_each(|run| feed(run, argv, input));
+        }
+        // What comes in is among the words of what it runs.
+        if let (Run::Command { .. }, Input::Text(text)) = (&runs[0], input) {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            self.hold(words);
         }
         self.depth += 1;
         runs.into_iter().for_each(|run| self.follow(program, run, input));

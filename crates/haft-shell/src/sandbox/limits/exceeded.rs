@@ -89,7 +89,7 @@ fn size(bytes: u64) -> String {
         return format!("{bytes} bytes");
     };
     let tenths = bytes.saturating_mul(10) >> shift;
-    if tenths % 10 == 0 || tenths >= 1000 {
+    if tenths.is_multiple_of(10) || tenths >= 1000 {
         format!("{} {unit}", tenths / 10)
     } else {
         format!("{}.{} {unit}", tenths / 10, tenths % 10)

@@ -226,7 +226,7 @@ impl Bash {
                 return wait::go_on(process, input, cx);
             }
             let (process, mut ended) = match wait::wait(process, input, options, cx).await? {
-                Waited::GoesOn(reply) => return Ok(reply),
+                Waited::GoesOn(reply) => return Ok(*reply),
                 Waited::Ended(process, ended) => (process, ended),
             };
             if let Some(ended) = &mut ended {

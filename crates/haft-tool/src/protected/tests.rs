@@ -137,6 +137,9 @@ fn a_root_in_the_home_keeps_what_is_below_it() {
     };
     assert_eq!(find("/home/u/.cargo/bin/x", "/home/u/.cargo"), Some("/home/u/.cargo/bin".into()));
     assert_eq!(find("/home/u/.cargo/registry/x", "/home/u/.cargo"), None);
+    assert_eq!(find("/w/app/.git/config", "/w/app/.git"), Some("/w/app/.git/config".into()));
+    assert_eq!(find("/w/app/.git/objects/x", "/w/app/.git"), None);
+    assert_eq!(find("/w/app/.git", "/w/app/.git"), None);
     assert_eq!(find("/home/u/bin/x", "/home/u/bin"), None);
     assert_eq!(find("/home/u/.config/any/x", "/home/u/.config/any"), None);
 }

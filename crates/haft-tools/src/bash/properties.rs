@@ -114,7 +114,7 @@ fn a_file_that_a_program_knows_is_asked_like_one_that_is_named() {
         "git config set a.b c",
         "git -C src config a.b c",
         "git remote add x 'ext::sh'",
-        "git remote set-url origin u",
+        "git remote set-url origin 'ext::sh'",
         "git submodule add u",
         "git submodule init",
         "git submodule update --init",

@@ -159,7 +159,10 @@ impl Inspector {
             self.inspect(&path, false, Look::Event);
         }
         for path in mem::take(&mut self.settings) {
-            self.inspect_settings(&path);
+            // Permission may have come while the command ran.
+            if !self.is_permitted(&path) {
+                self.inspect_settings(&path);
+            }
         }
         for (path, (changed, effect)) in mem::take(&mut self.guidance) {
             if self.times(&path).is_some_and(|now| now.changed > changed && self.is_by_command(now.changed)) {

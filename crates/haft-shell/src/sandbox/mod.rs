@@ -54,6 +54,7 @@ mod foreground; //   a command that we wait for
 mod tests;
 
 use std::{
+    ffi::OsStr,
     io,
     path::PathBuf,
     process::Command,
@@ -230,10 +231,10 @@ impl Prepared {
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
         let Prepared { mut plan, level, confinement, handlers, outcome, refused, activity } = self;
         let lifeline = plan.lifeline()?;
-        let names = plan
-            .name_watch
-            .take()
-            .map(|(scope, baseline)| NameWatch::prepare(scope, baseline, activity, Arc::clone(&outcome)));
+        let names = plan.name_watch.take().map(|(mut scope, baseline)| {
+            scope.words = words(command);
+            NameWatch::prepare(scope, baseline, activity, Arc::clone(&outcome))
+        });
         let names = Mutex::new(names.transpose()?);
         let own = environment(std::env::vars_os());
         let granted = confinement.sockets.as_deref().unwrap_or_default();
@@ -395,6 +396,12 @@ impl Guard {
         certain.extend(told);
         certain
     }
+}
+
+/// The arguments of a command, with blanks between them.
+fn words(command: &Command) -> Vec<u8> {
+    let words: Vec<&[u8]> = command.get_args().map(OsStr::as_encoded_bytes).collect();
+    words.join(&b' ')
 }
 
 /// The hosts of a network, if all of them are hosts.

@@ -379,9 +379,16 @@ impl Places {
             home: self.home.clone(),
             frozen: closed_as(mounts, Closed::Frozen).collect(),
             permitted: wanted.permitted.iter().map(real).collect(),
+            code: self.code_places(),
+            words: Vec::new(),
             shelf: wanted.shelf.clone(),
         };
         (scope, Baseline::read(closed_as(mounts, Closed::Pinned)))
+    }
+
+    /// Places that settings of git name as code.
+    fn code_places(&self) -> Vec<PathBuf> {
+        self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect()
     }
 
     /// What the guard of protected names has to know.
@@ -389,7 +396,7 @@ impl Places {
         let closed = |kind| closed_as(mounts, kind).collect();
         let (frozen, pinned) = (closed(Closed::Frozen), closed(Closed::Pinned));
         let permitted = wanted.permitted.clone();
-        let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
+        let code = self.code_places();
         Scope {
             write: self.write.clone(),
             home: self.home.clone(),

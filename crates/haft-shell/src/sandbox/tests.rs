@@ -92,6 +92,23 @@ fn ready(confinement: &Confinement, support: &Support, script: &str) -> (Command
     (command, guard)
 }
 
+/// Reports that a test did nothing because a program is missing. Fails where programs must be there (`HAFT_TEST_NEEDS=servers`, as in CI).
+fn skip_without(program: &str) {
+    let needs = std::env::var("HAFT_TEST_NEEDS").unwrap_or_default();
+    assert!(!needs.split(',').any(|need| need == "servers"), "HAFT_TEST_NEEDS=servers, and there is no {program} here");
+    println!("skipped: there is no {program}");
+}
+
+/// Returns true if a program can be started by its name.
+fn is_installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let is_installed = found.is_ok_and(|output| output.status.success());
+    if !is_installed {
+        skip_without(program);
+    }
+    is_installed
+}
+
 /// Why the machine cannot show what namespaces do; then there is nothing to test.
 fn lacks_namespaces() -> bool {
     let lacking = Support::here().namespaces;

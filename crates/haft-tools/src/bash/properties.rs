@@ -148,6 +148,20 @@ fn a_file_that_a_program_knows_is_asked_like_one_that_is_named() {
 }
 
 #[test]
+fn harmless_settings_of_git_are_written_under_a_rule_for_git_and_rules_for_the_file_hold() {
+    for line in ["git remote add x u", "git config pull.rebase true", "git remote rename x y"] {
+        let check = |rules: &[(&str, &str)], expected| {
+            assert_eq!(judge(&session(rules), line).0, expected, "{line} {rules:?}");
+        };
+        check(&[], Verdict::Ask);
+        check(&[("allow", "Bash(git:*)")], Verdict::Allow);
+        check(&[("allow", "Bash(git:*)"), ("deny", "Edit(.git/config)")], Verdict::Deny);
+        check(&[("allow", "Bash(git:*)"), ("deny", "Edit(.git/**)")], Verdict::Deny);
+        check(&[("allow", "Bash(git:*)"), ("ask", "Edit(.git/config)")], Verdict::Ask);
+    }
+}
+
+#[test]
 fn ordinary_commands_of_a_rule_are_not_asked() {
     let rules = ["git", "npm", "go", "gh", "aws", "kubectl", "docker", "cargo", "pip", "ssh-keygen"];
     let rules: Vec<_> = rules.map(|program| format!("Bash({program}:*)")).into();

@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::{
     ChangeOutcome, ProtectedChange, WatchScope,
     activity::{Activity, Nanoseconds, start_of_watch},
+    rebase,
     settings::{self, Baseline, Target},
     shelf::{Shelf, open_below},
     split,
@@ -107,6 +108,15 @@ impl Inspector {
                 self.inspect_code_at(&root, &relative, "git obeys", look);
                 false
             }
+            None if rebase::is_todo_list(path) => {
+                self.settings.insert(path.to_owned());
+                self.inspect_todo_list(path);
+                false
+            }
+            None if self.is_named_by_settings(path) => {
+                self.inspect_code_at(&root, &relative, "git runs or obeys by its settings", look);
+                false
+            }
             None => is_directory && !is_passed_by(path),
             Some(found) if !found.is_code() => {
                 self.inspect_guidance(path, found, look);
@@ -124,6 +134,8 @@ impl Inspector {
                 self.inspect_gitfile(&root, &relative, found, look);
                 false
             }
+            // Nothing runs an empty directory, which the person may have made. What appears in it is judged.
+            Some(_) if is_directory && is_empty(path) => true,
             Some(found) => {
                 self.inspect_code(&root, &relative, found, look);
                 false
@@ -160,8 +172,10 @@ impl Inspector {
         }
         for path in mem::take(&mut self.settings) {
             // Permission may have come while the command ran.
-            if !self.is_permitted(&path) {
-                self.inspect_settings(&path);
+            match rebase::is_todo_list(&path) {
+                _ if self.is_permitted(&path) => {}
+                true => self.inspect_todo_list(&path),
+                false => self.inspect_settings(&path),
             }
         }
         for (path, (changed, effect)) in mem::take(&mut self.guidance) {
@@ -238,6 +252,28 @@ impl Inspector {
         self.add(path.to_owned(), "git obeys", outcome);
     }
 
+    /// Takes commands out of the list of a rebase that neither were in it before nor stand in the command's words.
+    fn inspect_todo_list(&mut self, path: &Path) {
+        let Some((root, relative)) = split(&self.watched.roots, path) else { return };
+        let Some(times) = self.times(path) else { return };
+        if times.changed < self.start || self.is_permitted(path) || !self.is_by_command(times.changed) {
+            return;
+        }
+        let before = self.baseline.before(path);
+        let outcome = match rebase::take_back(root, relative, before, &self.watched.words) {
+            Ok(lines) if lines.is_empty() => return,
+            Ok(lines) => ChangeOutcome::Reverted(lines),
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return,
+            Err(err) => ChangeOutcome::Left(err.to_string()),
+        };
+        self.add(path.to_owned(), "git runs when the rebase goes on", outcome);
+    }
+
+    /// Whether settings of git name a place as code. What was there before the command is read-only to it.
+    fn is_named_by_settings(&self, path: &Path) -> bool {
+        self.watched.code.iter().any(|place| path.starts_with(place)) && !self.is_permitted(path)
+    }
+
     /// Whether the directory with settings is younger than the command.
     fn is_of_new_repository(&self, root: &Path, relative: &Path) -> bool {
         let directory = root.join(relative.parent().unwrap_or(Path::new("")));
@@ -274,6 +310,10 @@ impl Inspector {
         let born = if has_birth { time(facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec) } else { changed };
         Some(Times { born, changed })
     }
+}
+
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Whether a directory is passed by: nothing in it is used by entering or opening it.

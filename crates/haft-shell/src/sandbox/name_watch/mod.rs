@@ -15,6 +15,7 @@
 mod activity; // when the command made names
 mod inspect; //  what is new, and whose it is
 mod settings; // git's settings, reverted by key
+mod rebase; //   commands in the list of a rebase, taken out
 mod shelf; //    the private directory
 mod watcher; //  the thread
 
@@ -58,7 +59,7 @@ pub struct ProtectedChange {
 pub enum ChangeOutcome {
     /// It was moved to this place.
     SetAside(PathBuf),
-    /// These keys of git's settings were put back as they were.
+    /// These keys of git's settings were put back as they were, or these lines of a rebase taken out.
     Reverted(Vec<String>),
     /// It could not be moved, for this reason, and is still there.
     Left(String),
@@ -115,6 +116,10 @@ pub(super) struct WatchScope {
     pub(super) frozen: BTreeSet<PathBuf>,
     /// Protected places that it was permitted to write.
     pub(super) permitted: Vec<PathBuf>,
+    /// Places that settings of git name as code.
+    pub(super) code: Vec<PathBuf>,
+    /// The words of the command.
+    pub(super) words: Vec<u8>,
     /// The directory for what is set aside. Without one, a directory of haft's state.
     pub(super) shelf: Option<PathBuf>,
 }

@@ -5,7 +5,10 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{self, Read, Write},
-    os::{fd::AsFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
     path::{Path, PathBuf},
 };
 
@@ -16,6 +19,8 @@ use crate::git_config::{FILE_BYTES_LIMIT, compare_in, revert};
 
 /// The names of files with settings in a repository's directory.
 const SETTINGS: [&str; 2] = ["config", "config.worktree"];
+/// Files of a repository's directory whose contents before the command are known.
+const READ: [&str; 3] = [SETTINGS[0], SETTINGS[1], "rebase-merge/git-rebase-todo"];
 
 /// The settings of the repositories as they were before the command.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +31,7 @@ impl Baseline {
     pub(in super::super) fn read(directories: impl Iterator<Item = PathBuf>) -> Baseline {
         let mut baseline = Baseline::default();
         for directory in directories.filter(|directory| directory.join("HEAD").exists()) {
-            for name in SETTINGS {
+            for name in READ {
                 let path = directory.join(name);
                 if let Ok(bytes) = open_file(&directory, name).and_then(read) {
                     baseline.0.insert(path, bytes);
@@ -41,15 +46,18 @@ impl Baseline {
         self.0.contains_key(path)
     }
 
+    /// The contents of a file before the command.
+    pub(super) fn before(&self, path: &Path) -> &[u8] {
+        self.0.get(path).map_or(&b""[..], Vec::as_slice)
+    }
+
     /// Takes back what a command changed in a file that can run or redirect something. Returns the names of the keys.
     pub(super) fn take_back(&self, root: &Path, relative: &Path) -> io::Result<Vec<String>> {
         let path = root.join(relative);
         let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let name = relative.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let before = self.0.get(&path).map_or(&b""[..], Vec::as_slice);
-        let opened = open_below(root, relative.parent().unwrap_or(Path::new("")))?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let current = read(File::from(openat(&opened, name, flags, Mode::empty())?))?;
+        let before = self.before(&path);
+        let (opened, current) = read_below(root, relative)?;
         let changes = compare_in(directory, before, &current);
         let keys: Vec<String> =
             changes.iter().filter(|change| !change.is_harmless()).map(|change| change.name()).collect();
@@ -78,6 +86,15 @@ fn open_file(directory: &Path, name: &str) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(directory.join(name), flags, Mode::empty())?))
 }
 
+/// Reads a file below a root, through no link. Returns its directory as well.
+pub(super) fn read_below(root: &Path, relative: &Path) -> io::Result<(OwnedFd, Vec<u8>)> {
+    let name = relative.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = open_below(root, relative.parent().unwrap_or(Path::new("")))?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let bytes = read(File::from(openat(&directory, name, flags, Mode::empty())?))?;
+    Ok((directory, bytes))
+}
+
 fn read(file: File) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -88,7 +105,7 @@ fn read(file: File) -> io::Result<Vec<u8>> {
 }
 
 /// Puts other bytes in the place of a file in one step, with its permissions.
-fn replace(directory: &impl AsFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn replace(directory: &impl AsFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     let mode = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777;
     let mut temporary = name.to_owned();
     temporary.push(format!(".haft-{}", std::process::id()));

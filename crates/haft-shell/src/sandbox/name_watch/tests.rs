@@ -40,6 +40,8 @@ impl World {
             home: None,
             frozen: BTreeSet::new(),
             permitted: Vec::new(),
+            code: Vec::new(),
+            words: Vec::new(),
             shelf: Some(self.shelf.clone()),
         };
         change(&mut watched);
@@ -285,4 +287,48 @@ fn a_program_that_changes_a_path_while_it_is_read_leaves_no_protected_name() {
     assert!(world.is_there("xenvrc") && !world.is_there(".envrc"));
     let names = fs::read_dir(&world.root).unwrap().flatten().map(|entry| entry.file_name());
     assert_eq!(names.count(), 2, "nothing of haft's stands there");
+}
+
+const REBASE: &str = ".git/rebase-merge/git-rebase-todo";
+
+#[test]
+fn a_command_that_a_program_adds_to_a_stopped_rebase_is_taken_out() {
+    let world = world(&[REPOSITORY, &[(REBASE, "pick 1 one\nexec ./known\n")]].concat());
+    let mut watch = world.watch();
+    world.write(REBASE, "pick 1 one\nexec ./known\nx ./evil\n");
+    let found = watch.finish();
+    let lines = ChangeOutcome::Reverted(vec!["x ./evil".to_owned()]);
+    assert!(found.iter().any(|change| change.outcome == lines), "{found:?}");
+    assert_eq!(fs::read_to_string(world.root.join(REBASE)).unwrap(), "pick 1 one\nexec ./known\n");
+}
+
+#[test]
+fn a_rebase_keeps_the_commands_that_its_own_words_bring() {
+    let world = world(REPOSITORY);
+    let mut watch =
+        world.watch_with(|watched| watched.words = b"-c git rebase -x 'cargo test' main".to_vec());
+    world.write(REBASE, "pick 1 one\nexec cargo test\n");
+    assert_eq!(watch.finish(), []);
+}
+
+#[test]
+fn a_place_that_settings_name_is_set_aside() {
+    let world = world(REPOSITORY);
+    let mut watch = world.watch_with(|watched| watched.code = vec![watched.roots[0].join("scripts/hooks")]);
+    world.write("scripts/hooks/pre-commit", "#!/bin/sh");
+    let found = watch.finish();
+    assert!(!world.is_there("scripts/hooks/pre-commit"), "{found:?}");
+}
+
+#[test]
+fn an_empty_directory_stays_and_what_is_put_into_it_goes() {
+    let world = world(&[]);
+    let mut watch = world.watch();
+    world.activity.record();
+    fs::create_dir(world.root.join(".idea")).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(world.is_there(".idea"));
+    world.write(".idea/workspace.xml", "x");
+    watch.finish();
+    assert!(!world.is_there(".idea/workspace.xml"));
 }

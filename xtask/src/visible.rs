@@ -157,10 +157,10 @@ impl Field {
         let packed = lines(&mut tar)?;
         let tops = packed.iter().filter_map(|name| name.trim_start_matches("./").split('/').next());
         problems.add("tar", strangers(tops.filter(|name| !name.is_empty()).map(str::to_owned).collect()));
-        let mut second = self.account.haft.at(self.account.home.join("second"));
-        let mut second =
-            (&mut second).command(&self.tree, &["call", "Bash", r#"{"command":"ls -A"}"#, "--no-journal"]);
-        problems.add("a second haft", strangers(lines(second.stdout(Stdio::piped()))?));
+        let second = self.account.haft.at(self.account.home.join("second"));
+        let mut listing =
+            second.command(&self.tree, &["call", "Bash", r#"{"command":"ls -A"}"#, "--no-journal"]);
+        problems.add("a second haft", strangers(lines(listing.stdout(Stdio::piped()))?));
         Ok(())
     }
 }

@@ -68,6 +68,10 @@ pub struct PathEffect {
     /// allows it to remove what it is told to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<usize>,
+    /// Whether what is written is known to run and redirect nothing (`git config pull.rebase true`). Rules for the place hold; that
+    /// its name is [protected](crate::protected) does not count, and nothing is granted for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub harmless: bool,
     /// What below it is opened with links followed, for the engine to look up where those lead.
     #[serde(skip)]
     pub below: Below,
@@ -308,6 +312,7 @@ impl Effects {
             target: None,
             spread: Spread::Guarded,
             by: None,
+            harmless: false,
             below: Below::default(),
         });
         self
@@ -707,6 +712,7 @@ mod tests {
             target: None,
             spread: Spread::Some,
             by: None,
+            harmless: false,
             below: Below::default(),
         };
         wide.push_path(path);

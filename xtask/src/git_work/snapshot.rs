@@ -167,7 +167,7 @@ fn normal(text: &[u8]) -> Vec<u8> {
             rest.iter().take_while(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase()).count();
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let is_time = run == digits && run == 10 && rest.first() == Some(&b'1');
-        let is_short = run >= 7 && run < 40 && digits < run && rest[..run].iter().any(u8::is_ascii_digit);
+        let is_short = (7..40).contains(&run) && digits < run && rest[..run].iter().any(u8::is_ascii_digit);
         if run >= 40 || is_time || is_short {
             result.push(if is_time { b'T' } else { b'H' });
             rest = &rest[run..];

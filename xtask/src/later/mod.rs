@@ -31,8 +31,8 @@ const CASES: &str = include_str!("cases.jsonl");
 const RACE: &str = include_str!("race.c");
 /// What commands write, unless a case says another word.
 const MARKER: &str = "EVIL";
-/// A person makes a file so long after the command began.
-const PERSON_DELAY: Duration = Duration::from_millis(500);
+/// A person makes a file so long after the command began: later than the time for which a name may be its work.
+const PERSON_DELAY: Duration = Duration::from_millis(4_000);
 const PERSON_TEXT: &str = "by hand, EVIL or not";
 const PROGRAMS: [&str; 11] =
     ["cc", "git", "make", "node", "npm", "perl", "python3", "rsync", "sqlite3", "unzip", "zip"];
@@ -172,7 +172,9 @@ struct Field {
 
 impl Field {
     fn problems(&self, case: &Case, tally: &mut Tally) -> Result<Vec<String>> {
-        let (ran, seen) = self.play(case, Answer::No).context("after a no")?;
+        // Where haft cannot tell a person's file from the command's, it asks; a person keeps what is theirs.
+        let answer = if case.person { Answer::Yes } else { Answer::No };
+        let (ran, seen) = self.play(case, answer).context("after a no")?;
         if case.person {
             *tally.endings.entry("left to the person").or_default() += 1;
             let lost = seen.left.is_empty();

@@ -84,6 +84,7 @@ pub(crate) fn run(options: &Options, args: &Args) -> anyhow::Result<Exit> {
     Talk::new(options.verbose).detail(|| format!("sandbox {}", ended.level));
     ended.exceeded.iter().for_each(|limit| out::complain(&format!("stopped: {limit}")));
     ended.blocked.iter().for_each(|blocked| out::complain(&blocked.to_string()));
+    ended.protected_changes.iter().for_each(|change| out::complain(&change.to_string()));
     Ok(Exit::Passed(ended.code))
 }
 

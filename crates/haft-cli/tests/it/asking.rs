@@ -243,7 +243,7 @@ fn a_person_lets_one_command_leave_the_sandbox() {
         "  [s] this and the same calls in this session, in the sandbox\r\n",
         "  [u] this call, outside the sandbox: it can change and reach everything that you can\r\n",
         "  [n] refuse this call\r\n",
-        "Allow it? [y] [s] [a] [u] [n], or",
+        "Allow it? [y] [s] [a] [u] [n]",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }

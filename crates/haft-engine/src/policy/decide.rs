@@ -568,7 +568,7 @@ impl Survey {
             self.below =
                 self.below.or(policy.speaks_below(request, effect.access, &seen).map(|rule| (rule, part)));
         }
-        if effect.access == Access::Write && self.protected.is_none() {
+        if effect.access == Access::Write && !effect.harmless && self.protected.is_none() {
             let mut whys = seen.ways().filter_map(|way| {
                 protected::why_bytes(way, effect.spread, request.workspace, policy.home.as_deref())
                     .or_else(|| protected::why_by_settings(way, effect.spread, request.code_places))

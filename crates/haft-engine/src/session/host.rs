@@ -97,7 +97,9 @@ impl CallHost {
         interrupt: Interrupt,
     ) -> CallHost {
         let effects = &prepared.effects;
-        let places = effects.paths().iter().map(|effect| (effect.place().to_owned(), effect.access));
+        // Settings that run nothing are written by git itself, which the sandbox watches by key: the file is not granted for them.
+        let granted = effects.paths().iter().filter(|effect| !effect.harmless);
+        let places = granted.map(|effect| (effect.place().to_owned(), effect.access));
         let hosts = effects.hosts().iter().map(|effect| effect.host.clone());
         let state = CallState { places: places.collect(), hosts: hosts.collect(), ..CallState::default() };
         let recorded = prepared.ticket.as_ref().filter(|_| session.engine().journal().is_some());

@@ -347,6 +347,7 @@ mod tests {
             target: None,
             spread: haft_tool::Spread::All,
             by: None,
+            harmless: false,
             below: Below { pattern: pattern.map(str::to_owned), follows_links },
         };
         let mut links = Links::new(&workspace);
@@ -377,6 +378,7 @@ mod tests {
             target: None,
             spread: haft_tool::Spread::All,
             by: None,
+            harmless: false,
             below: Below { pattern: None, follows_links: true },
         };
         let mut links = Links::new(&workspace);

@@ -467,7 +467,7 @@ impl<'a> Judge<'a> {
 
     fn touch(&mut self, path: &Arg, access: Access, aside: bool) {
         let access = if self.calm && !aside { Access::Read } else { access };
-        self.facts.touches.push(Touch { path: path.clone(), access, aside });
+        self.facts.touches.push(Touch { path: path.clone(), access, aside, harmless: false });
     }
 
     fn finish(mut self, walk: &Walk<'_>) -> Facts {

@@ -98,6 +98,8 @@ pub struct Touch {
     /// Whether this is not what the program is for: a reader's option that writes (`sort -o`, `git diff --output`). A
     /// rule that allows the program does not cover it.
     pub aside: bool,
+    /// Whether what is written is known to run and redirect nothing, whatever file it stands in: `git config pull.rebase`.
+    pub harmless: bool,
 }
 
 /// Something that a program runs.
@@ -217,7 +219,7 @@ impl Facts {
     }
 
     fn touch(&mut self, path: &Arg, access: Access) {
-        self.touches.push(Touch { path: path.clone(), access, aside: false });
+        self.touches.push(Touch { path: path.clone(), access, aside: false, harmless: false });
     }
 
     fn run(&mut self, argv: Vec<Arg>) {

@@ -16,8 +16,18 @@ pub enum KnownPlace {
     Home(&'static str),
     /// Below the directory that all worktrees of a repository share.
     Git(&'static str),
+    /// The same, where only settings change that run and redirect nothing.
+    HarmlessGit(&'static str),
     /// As a word of the command would name it.
     Path(Arg),
+}
+
+impl KnownPlace {
+    fn mark_harmless_settings(&mut self) {
+        if let KnownPlace::Git(place @ ("config" | "config.worktree")) = *self {
+            *self = KnownPlace::HarmlessGit(place);
+        }
+    }
 }
 
 /// What is known of a program with its subcommands.
@@ -38,7 +48,7 @@ pub(super) fn known_places(name: &str, args: &[Arg]) -> Vec<KnownPlace> {
     let Some((entry, from)) = longest else { return Vec::new() };
     let mut places = entry.places(args, from);
     if name == "git" && git_settings::are_harmless(&entry.words, &args[from..]) {
-        places.retain(|place| !matches!(place, KnownPlace::Git("config" | "config.worktree")));
+        places.iter_mut().for_each(KnownPlace::mark_harmless_settings);
     }
     places
 }
@@ -205,6 +215,7 @@ mod tests {
             .map(|place| match place {
                 KnownPlace::Home(place) => format!("~/{place}"),
                 KnownPlace::Git(place) => format!(".git/{place}"),
+                KnownPlace::HarmlessGit(place) => format!(".git/{place} (harmless)"),
                 KnownPlace::Path(Arg::Known(path)) => path,
                 KnownPlace::Path(path) => format!("{path:?}"),
             })
@@ -249,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_settings_of_a_repository_are_no_place() {
+    fn harmless_settings_of_a_repository_are_marked() {
         for command in [
             "git config pull.rebase true",
             "git config --local User.Name x",
@@ -263,7 +274,7 @@ mod tests {
             "git remote rename a b",
             "git remote remove a",
         ] {
-            check(command, "");
+            check(command, ".git/config (harmless)");
         }
     }
 

@@ -3,7 +3,9 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use super::{Confine, Fence};
-use crate::sandbox::{Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback, NewDirectories};
+use crate::sandbox::{
+    Blocked, Confinement, Gatekeeper, Guard, LimitExceeded, Loopback, NewDirectories, ProtectedChange,
+};
 
 /// Confines the process by the kernel. Where that cannot be, nothing is started, and the error has a
 /// [`SandboxError`](crate::sandbox::SandboxError) in it.
@@ -42,6 +44,8 @@ impl Fence for Guard {
 
     fn facts(&self, output: &[u8]) -> Vec<String> {
         let mut facts: Vec<String> = self.blocked(output).iter().map(ToString::to_string).collect();
+        facts.extend(self.copy_failures());
+        facts.extend(self.protected_changes_so_far().iter().map(ToString::to_string));
         if !self.level().is_complete() {
             facts.push(format!("the sandbox here is {}", self.level()));
         }
@@ -54,6 +58,11 @@ impl Fence for Guard {
 
     fn blocked(&self, output: &[u8]) -> Vec<Blocked> {
         Guard::blocked(self, output)
+    }
+
+    fn protected_changes(&self) -> Vec<ProtectedChange> {
+        self.copy_out();
+        Guard::protected_changes(self)
     }
 
     fn loopback(&self) -> Option<Arc<Loopback>> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration};
 
-use crate::sandbox::{Blocked, LimitExceeded};
+use crate::sandbox::{Blocked, LimitExceeded, ProtectedChange};
 
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Ended {
     pub facts: Vec<String>,
     /// What was refused, as far as that is known.
     pub blocked: Vec<Blocked>,
+    /// What it changed under protected names without permission. The facts say it, too.
+    pub protected_changes: Vec<ProtectedChange>,
 }
 
 /// What a process says when it ends.

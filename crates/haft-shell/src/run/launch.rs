@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{Ends, Process, bash};
-use crate::sandbox::{Blocked, Gatekeeper, LimitExceeded, Loopback};
+use crate::sandbox::{Blocked, Gatekeeper, LimitExceeded, Loopback, ProtectedChange};
 
 /// A process in the making. [`start`](Launch::start) starts it.
 pub struct Launch {
@@ -99,6 +99,11 @@ pub trait Fence: Send + Sync {
 
     /// What was refused, judged by what the process wrote.
     fn blocked(&self, _output: &[u8]) -> Vec<Blocked> {
+        Vec::new()
+    }
+
+    /// The changes of protected names that were not permitted. The process must have ended.
+    fn protected_changes(&self) -> Vec<ProtectedChange> {
         Vec::new()
     }
 

@@ -272,6 +272,7 @@ impl Listener {
 
     fn finish(mut self, left_running: usize) {
         self.outputs.clear();
+        let protected_changes = self.fence.protected_changes();
         let (facts, blocked) =
             self.shared.judged(|output| (self.fence.facts(output), self.fence.blocked(output)));
         let status = self.child.wait().map_or(Status::Unknown, Status::from);
@@ -283,6 +284,7 @@ impl Listener {
             took: self.terms.began.elapsed(),
             facts,
             blocked,
+            protected_changes,
         });
     }
 }

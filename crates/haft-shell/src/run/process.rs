@@ -377,6 +377,7 @@ impl Drop for Farewell {
             took: Duration::ZERO,
             facts: Vec::new(),
             blocked: Vec::new(),
+            protected_changes: Vec::new(),
         });
     }
 }

@@ -114,7 +114,6 @@ fn end_with(plan: &Plan, init: i32) -> ! {
 /// Ends as the command did.
 fn pass_out(plan: &Plan, init: i32) -> ! {
     let own = sys::wait(init, 0).ok().flatten().map_or(libc::SIGKILL, |(_, status)| status);
-    plan.tidy();
     let status = plan.report.status().unwrap_or(own);
     if libc::WIFSIGNALED(status) {
         sys::die_of(libc::WTERMSIG(status))

@@ -6,7 +6,7 @@ use std::{
     process::{Command, ExitStatus},
 };
 
-use super::{Blocked, Confinement, Level, LimitExceeded, SandboxError};
+use super::{Blocked, Confinement, Level, LimitExceeded, ProtectedChange, SandboxError};
 
 /// How a command in the foreground ended.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Ended {
     pub exceeded: Option<LimitExceeded>,
     /// The hosts that it was refused.
     pub blocked: Vec<Blocked>,
+    /// What it changed under protected names.
+    pub protected_changes: Vec<ProtectedChange>,
 }
 
 impl Confinement {
@@ -34,8 +36,10 @@ impl Confinement {
         let mut child = command.spawn().map_err(|err| guard.explain(err))?;
         guard.started()?;
         let status = child.wait().map_err(SandboxError::Start)?;
+        let protected_changes = guard.protected_changes();
         let (exceeded, blocked) = (guard.exceeded(), guard.blocked(&[]));
-        Ok(Ended { code: code(status), level: guard.level().clone(), exceeded, blocked })
+        let level = guard.level().clone();
+        Ok(Ended { code: code(status), level, exceeded, blocked, protected_changes })
     }
 }
 

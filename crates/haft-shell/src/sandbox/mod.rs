@@ -33,9 +33,10 @@ mod agent; //        what is done for haft in its network
 mod sockets; //      the Unix sockets that it may connect to
 mod resolver; //     where it looks names up
 mod plan; //         from what is wanted to what is done
+mod name_watch; //   names that appear without permission
 mod protected; //    the names that are code
 mod readable; //     what every program needs to read
-mod blank; //        letting a name be made
+mod single_files; // files that it may make elsewhere
 mod mounts; //       what it sees of the files
 mod landlock; //     the same again, by other means
 mod seccomp; //      which system calls there are
@@ -53,6 +54,7 @@ mod foreground; //   a command that we wait for
 mod tests;
 
 use std::{
+    ffi::OsStr,
     io,
     path::PathBuf,
     process::Command,
@@ -69,6 +71,7 @@ pub use haft_tool::ResourceLimits;
 pub use level::Level;
 pub use limits::{LimitExceeded, Resource, spare_memory};
 pub use loopback::{Loopback, is_loopback};
+pub use name_watch::{ChangeOutcome, ProtectedChange};
 pub use network::Network;
 pub use new_directories::NewDirectories;
 pub use support::Support;
@@ -77,7 +80,9 @@ use crate::proxy::{Hosts, Proxy};
 use environment::socket_variables;
 use files::{FileGuard, Outcome, Scope};
 use limits::{KillSwitch, Watched};
+use name_watch::{Activity, Creations, NameWatch};
 use plan::Plan;
+use single_files::{SingleFileHandler, SingleFiles};
 use sockets::{RefusedSockets, SocketConnector};
 use supervisor::{Handlers, Supervisor};
 
@@ -107,6 +112,8 @@ pub struct Confinement {
     pub required: bool,
     /// The user's home: what is code there is protected as well.
     pub home: Option<PathBuf>,
+    /// The directory for protected names that it makes without permission. Without one, `haft/set-aside` in the user's state.
+    pub shelf: Option<PathBuf>,
     /// Whether it is known to change nothing and to talk to nobody. It then has no sockets at all instead of a network of its own,
     /// and finds places for temporary files as they are, which spares it a good part of its start.
     pub only_looks: bool,
@@ -131,6 +138,7 @@ impl Confinement {
             limits: ResourceLimits::default(),
             required: false,
             home: None,
+            shelf: None,
             only_looks: false,
             gatekeeper: None,
             beside: None,
@@ -153,34 +161,37 @@ impl Confinement {
         }
         hosts(&self.network)?;
         let refused = RefusedSockets::default();
-        let mut outcome = None;
-        let handlers = |scope| self.handlers(scope, support, &refused, &mut outcome);
+        let mut guarded = None;
+        let handlers = |scope, single: &_| {
+            let (handlers, outcome, activity) = self.handlers(scope, single, support, &refused);
+            guarded = Some((outcome, activity));
+            handlers
+        };
         let (plan, handlers) = Plan::new(self, support, handlers)?;
-        Ok(Prepared {
-            plan,
-            level,
-            confinement: self.clone(),
-            handlers,
-            outcome: outcome.unwrap_or_default(),
-            refused,
-        })
+        let (outcome, activity) = guarded.unzip();
+        let outcome = outcome.unwrap_or_default();
+        Ok(Prepared { plan, level, confinement: self.clone(), handlers, outcome, refused, activity })
     }
 
     /// What answers system calls of the sandbox, in the order in which they are offered a call.
     fn handlers(
         &self,
         scope: Scope,
+        single: &Arc<SingleFiles>,
         support: &Support,
         refused: &RefusedSockets,
-        outcome: &mut Option<Arc<Outcome>>,
-    ) -> Handlers {
+    ) -> (Handlers, Arc<Outcome>, Arc<Activity>) {
         let files = FileGuard::new(scope, self.gatekeeper.clone());
-        *outcome = Some(files.outcome());
-        let mut handlers = Handlers(vec![Box::new(files)]);
+        let (outcome, activity) = (files.outcome(), Arc::<Activity>::default());
+        let mut handlers = Handlers(vec![Box::new(Creations(Arc::clone(&activity)))]);
+        if !single.is_empty() {
+            handlers.0.push(Box::new(SingleFileHandler(Arc::clone(single))));
+        }
+        handlers.0.push(Box::new(files));
         if let Some(granted) = self.sockets.as_ref().filter(|_| self.has_streams(support)) {
             handlers.0.push(Box::new(SocketConnector::new(granted, &self.write, refused.clone())));
         }
-        handlers
+        (handlers, outcome, activity)
     }
 
     /// Whether there are Unix sockets for streams: only where each connection is made by the supervisor.
@@ -199,13 +210,15 @@ pub struct Prepared {
     handlers: Handlers,
     outcome: Arc<Outcome>,
     refused: RefusedSockets,
+    /// When it makes names, where that is reported.
+    activity: Option<Arc<Activity>>,
 }
 
 impl Prepared {
     /// For tests: other handlers than the confinement has.
     #[cfg(test)]
     pub(self) fn replace_handlers(&mut self, handlers: Handlers, confinement: &Confinement) {
-        let plan = Plan::new(confinement, &Support::here(), |_| handlers);
+        let plan = Plan::new(confinement, &Support::here(), |_, _| handlers);
         (self.plan, self.handlers) = plan.expect("the same plan as before");
     }
 
@@ -216,8 +229,13 @@ impl Prepared {
     /// # Errors
     /// No descriptors are left.
     pub fn apply(self, command: &mut Command) -> Result<Guard, SandboxError> {
-        let Prepared { mut plan, level, confinement, handlers, outcome, refused } = self;
+        let Prepared { mut plan, level, confinement, handlers, outcome, refused, activity } = self;
         let lifeline = plan.lifeline()?;
+        let names = plan.name_watch.take().map(|(mut scope, baseline)| {
+            scope.words = words(command);
+            NameWatch::prepare(scope, baseline, activity, Arc::clone(&outcome))
+        });
+        let names = Mutex::new(names.transpose()?);
         let own = environment(std::env::vars_os());
         let granted = confinement.sockets.as_deref().unwrap_or_default();
         let agents = socket_variables(std::env::vars_os(), granted);
@@ -238,6 +256,7 @@ impl Prepared {
             outcome,
             refused,
             supervisor,
+            names,
             watched,
             switch,
             new_directories: None,
@@ -261,6 +280,8 @@ pub struct Guard {
     watched: Option<Arc<Watched>>,
     switch: Arc<KillSwitch>,
     outcome: Arc<Outcome>,
+    /// The watch over protected names.
+    names: Mutex<Option<NameWatch>>,
     /// Looked at when all else has ended.
     new_directories: Option<NewDirectories>,
 }
@@ -296,7 +317,31 @@ impl Guard {
         if let Some((listener, handlers)) = self.plan.reports()?.zip(self.take_handlers()) {
             self.supervisor = Some(Supervisor::start(listener, handlers)?);
         }
-        Ok(())
+        let watch = self.names.get_mut().unwrap_or_else(PoisonError::into_inner);
+        watch.as_mut().map_or(Ok(()), NameWatch::start)
+    }
+
+    /// Returns what the process changed under protected names without permission, and what became of it. The process must have
+    /// ended.
+    pub fn protected_changes(&self) -> Vec<ProtectedChange> {
+        let mut watch = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_mut().map(NameWatch::finish).unwrap_or_default()
+    }
+
+    /// Copies out the single files that the process made in directories of its own. The process must have ended.
+    pub fn copy_out(&self) {
+        self.plan.single_files.copy_out();
+    }
+
+    /// Returns what could not be copied out, in words.
+    pub fn copy_failures(&self) -> Vec<String> {
+        self.plan.single_files.failures()
+    }
+
+    /// Returns what was found of it so far.
+    pub fn protected_changes_so_far(&self) -> Vec<ProtectedChange> {
+        let watch = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_ref().map(NameWatch::found).unwrap_or_default()
     }
 
     fn take_handlers(&mut self) -> Option<Handlers> {
@@ -353,6 +398,12 @@ impl Guard {
     }
 }
 
+/// The arguments of a command, with blanks between them.
+fn words(command: &Command) -> Vec<u8> {
+    let words: Vec<&[u8]> = command.get_args().map(OsStr::as_encoded_bytes).collect();
+    words.join(&b' ')
+}
+
 /// The hosts of a network, if all of them are hosts.
 fn hosts(network: &Network) -> Result<Hosts, SandboxError> {
     let Network::Hosts(hosts) = network else { return Ok(Hosts::default()) };
@@ -368,6 +419,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // What still waits for an answer goes on to nothing: first it ends, then the supervisor.
         self.switch.release();
-        self.plan.tidy();
+        self.plan.single_files.copy_out();
     }
 }

@@ -18,18 +18,19 @@ use haft_tool::ResourceLimits;
 use super::{
     Confinement, Loopback, Network, SandboxError, Support,
     agent::{NetworkAgent, NetworkRequest},
-    blank::Blank,
     files::Scope,
     hosts,
     landlock::Landlock,
     limits::{KillSwitch, Watched},
     mounts::{Closed, MOST, Mounts, Temporary},
+    name_watch::{Baseline, WatchScope},
     network,
     protected::{Names, between, code_places},
     readable,
     report::{Report, Step},
     resolver,
     seccomp::{Filter, Sockets},
+    single_files::SingleFiles,
     supervisor::Handlers,
     sys::{self, Answer, Errno, Stack, c_string},
 };
@@ -56,7 +57,10 @@ pub(super) struct Plan {
     pub(super) own_words: [(usize, usize); 2],
     /// The descriptors that the outer process keeps, in order.
     pub(super) kept: Vec<RawFd>,
-    blanks: Vec<Blank>,
+    /// Files that the command may make in directories that it may not change.
+    pub(super) single_files: Arc<SingleFiles>,
+    /// What is looked at when protected names appear. None for what writes nothing.
+    pub(super) name_watch: Option<(WatchScope, Baseline)>,
     lifeline: Option<OwnedFd>,
     /// Over which sockets of its network come out, or a network for others to join.
     passage: Option<Passage>,
@@ -89,18 +93,25 @@ impl Plan {
     pub(super) fn new(
         wanted: &Confinement,
         support: &Support,
-        handlers: impl FnOnce(Scope) -> Handlers,
+        handlers: impl FnOnce(Scope, &Arc<SingleFiles>) -> Handlers,
     ) -> Result<(Plan, Handlers), SandboxError> {
         let places = Places::of(wanted)?;
         let has_namespaces = support.namespaces.is_ok();
         let is_closed = wanted.network != Network::On;
         let has_proxy = has_namespaces && matches!(wanted.network, Network::Hosts(_));
-        // Before anything looks for what may be changed.
-        let blanks = places.blanks()?;
         let is_guarded = support.seccomp && support.notifications && !wanted.only_looks;
+        let single_files = Arc::new(SingleFiles::open(&places.made)?);
+        if !is_guarded && !single_files.is_empty() {
+            return Err(cannot_make(&places.made));
+        }
         let mut mounts = if has_namespaces { Some(places.mounts(support, is_guarded)?) } else { None };
-        let handlers =
-            if is_guarded { handlers(places.scope(wanted, mounts.as_ref())) } else { Handlers::default() };
+        let handlers = if is_guarded {
+            handlers(places.scope(wanted, mounts.as_ref()), &single_files)
+        } else {
+            Handlers::default()
+        };
+        let writes = !wanted.only_looks && places.write.iter().any(|root| root.is_dir());
+        let name_watch = writes.then(|| places.name_watch(wanted, mounts.as_ref()));
         if let Some(mounts) = mounts.as_mut().filter(|_| has_proxy) {
             mounts.replaced = resolver::files(&places.deny_read)?;
         }
@@ -145,7 +156,8 @@ impl Plan {
             stacks: [stack()?, stack()?],
             own_words: own_words(),
             kept: Vec::new(),
-            blanks,
+            single_files,
+            name_watch,
             lifeline: None,
             passage,
             listeners,
@@ -159,9 +171,8 @@ impl Plan {
     /// The end of the lifeline that the caller keeps.
     pub(super) fn lifeline(&mut self) -> Result<OwnedFd, SandboxError> {
         let [theirs, ours] = sys::owned_pipe().map_err(no_descriptors)?;
-        let needed = self.blanks.iter().map(Blank::descriptor);
         let requests = self.passage.iter().map(|passage| passage.theirs.as_raw_fd());
-        self.kept = needed.chain([theirs.as_raw_fd()]).chain(requests).collect();
+        self.kept = requests.chain([theirs.as_raw_fd()]).collect();
         self.kept.sort_unstable();
         self.lifeline = Some(theirs);
         Ok(ours)
@@ -260,15 +271,6 @@ impl Plan {
         Ok(Some(Arc::new(joined)))
     }
 
-    /// Removes what lets names be made, unless the outer process has. Takes no memory, and may be done twice.
-    pub(super) fn tidy(&self) {
-        if self.report.is_tidy() {
-            return self.blanks.iter().for_each(Blank::is_gone);
-        }
-        self.blanks.iter().for_each(Blank::remove);
-        self.report.tidied();
-    }
-
     /// What failed in the new process, in words.
     pub(super) fn failure(&self) -> Option<SandboxError> {
         let (step, words, item, errno) = self.report.failure()?;
@@ -288,7 +290,7 @@ struct Places {
     cwd: PathBuf,
     /// None inside another.
     write: Vec<PathBuf>,
-    /// Of these, the ones that are not there yet.
+    /// Single files that are not there yet.
     made: Vec<PathBuf>,
     /// What may be read besides; none if that is everything.
     read: Option<Vec<PathBuf>>,
@@ -327,17 +329,19 @@ impl Places {
         for path in &wanted.write {
             write.push(writable(path)?);
         }
-        let mut made: Vec<PathBuf> = write.iter().filter(|path| Blank::is_at(path)).cloned().collect();
+        let mut made = Vec::new();
         for path in &wanted.make {
-            made.push(makeable(path)?);
+            let place = makeable(path)?;
+            // What is there by now is written like the rest.
+            let is_there = fs::symlink_metadata(&place).is_ok();
+            if is_there { &mut write } else { &mut made }.push(place);
         }
-        write.extend(made.iter().cloned());
         write.sort();
         write.dedup_by(|inner, outer| inner.starts_with(outer));
         if write.len() > MOST {
             return Err(SandboxError::Policy(format!("at most {MOST} directories can be given for writing")));
         }
-        made.retain(|path| write.contains(path));
+        made.retain(|path| !write.iter().any(|root| path.starts_with(root)));
         made.sort();
         made.dedup();
         let mut deny_read = Vec::new();
@@ -355,8 +359,8 @@ impl Places {
 
     /// What is given for writing cannot be in what may not be read.
     fn agree(self) -> Result<Places, SandboxError> {
-        let pairs =
-            self.write.iter().flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
+        let given = self.write.iter().chain(&self.made);
+        let pairs = given.flat_map(|write| self.deny_read.iter().map(move |denied| (write, denied)));
         if let Some((write, denied)) = pairs.into_iter().find(|(write, denied)| write.starts_with(denied)) {
             let (write, denied) = (write.display(), denied.display());
             let words = format!(
@@ -367,21 +371,32 @@ impl Places {
         Ok(self)
     }
 
-    /// Something to be written for every file that may be made. What is there by now is written like the rest.
-    fn blanks(&self) -> Result<Vec<Blank>, SandboxError> {
-        let blanks = self.made.iter().map(|path| Blank::at(path));
-        blanks.filter_map(Result::transpose).collect()
+    /// What is looked at when protected names appear.
+    fn name_watch(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> (WatchScope, Baseline) {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let scope = WatchScope {
+            roots: self.write.iter().filter(|root| root.is_dir()).cloned().collect(),
+            home: self.home.clone(),
+            frozen: closed_as(mounts, Closed::Frozen).collect(),
+            permitted: wanted.permitted.iter().map(real).collect(),
+            code: self.code_places(),
+            words: Vec::new(),
+            shelf: wanted.shelf.clone(),
+        };
+        (scope, Baseline::read(closed_as(mounts, Closed::Pinned)))
+    }
+
+    /// Places that settings of git name as code.
+    fn code_places(&self) -> Vec<PathBuf> {
+        self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect()
     }
 
     /// What the guard of protected names has to know.
     fn scope(&self, wanted: &Confinement, mounts: Option<&Mounts>) -> Scope {
-        let closed = |kind: Closed| {
-            let all = mounts.iter().flat_map(|mounts| &mounts.closed).filter(|(_, how)| *how == kind);
-            all.map(|(path, _)| PathBuf::from(OsStr::from_bytes(path.as_bytes()))).collect()
-        };
+        let closed = |kind| closed_as(mounts, kind).collect();
         let (frozen, pinned) = (closed(Closed::Frozen), closed(Closed::Pinned));
         let permitted = wanted.permitted.clone();
-        let code = self.write.iter().flat_map(|root| code_places(root, self.home.as_deref())).collect();
+        let code = self.code_places();
         Scope {
             write: self.write.clone(),
             home: self.home.clone(),
@@ -528,6 +543,14 @@ impl Places {
     }
 }
 
+/// The places that are closed in a way.
+fn closed_as(mounts: Option<&Mounts>, wanted: Closed) -> impl Iterator<Item = PathBuf> {
+    let is_wanted = move |(path, how): &(CString, Closed)| {
+        (*how == wanted).then(|| PathBuf::from(OsStr::from_bytes(path.as_bytes())))
+    };
+    mounts.into_iter().flat_map(|mounts| &mounts.closed).filter_map(is_wanted)
+}
+
 fn temporaries() -> [Temporary; 2] {
     let tmp = Temporary {
         path: c"/tmp",
@@ -610,6 +633,16 @@ fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
 fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
     let what = "open for writing";
     to_give(what, path, real(what, path)?)
+}
+
+/// What to do where no supervisor can make a single file.
+fn cannot_make(made: &[PathBuf]) -> SandboxError {
+    let directories: BTreeSet<_> =
+        made.iter().filter_map(|path| path.parent()).map(|path| path.display().to_string()).collect();
+    let directories = directories.into_iter().collect::<Vec<_>>().join(", ");
+    SandboxError::Policy(format!(
+        "this kernel cannot let a command make a single file; ask for permission to write its directory: {directories}"
+    ))
 }
 
 /// Where a file will be. Its directory is there, or nothing can be: to make that as well would be to give what is above it.

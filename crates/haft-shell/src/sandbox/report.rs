@@ -12,7 +12,7 @@ use super::sys::{self, Answer, Errno, Shared};
 
 /// What the processes tell each other.
 #[derive(Debug)]
-pub(super) struct Report(Shared<7>);
+pub(super) struct Report(Shared<6>);
 
 /// A step, and which of its things.
 const STEP: usize = 0;
@@ -21,12 +21,10 @@ const ITEM: usize = 1;
 const ERRNO: usize = 2;
 /// How the command ended, as the kernel says it, and one so that zero is "not yet".
 const STATUS: usize = 3;
-/// Whether what stood in for missing names has been removed.
-const TIDY: usize = 4;
 /// What became of the network: nothing yet, a one, or what the kernel said, below zero.
-const NETWORK: usize = 5;
+const NETWORK: usize = 4;
 /// The process that the caller knows, as its namespace counts.
-const LEADER: usize = 6;
+const LEADER: usize = 5;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,14 +103,6 @@ impl Report {
     /// How the command ended, if it has.
     pub(super) fn status(&self) -> Option<i32> {
         self.0.all()[STATUS].load(Relaxed).checked_sub(1).filter(|status| *status >= 0)
-    }
-
-    pub(super) fn tidied(&self) {
-        self.0.all()[TIDY].store(1, Relaxed);
-    }
-
-    pub(super) fn is_tidy(&self) -> bool {
-        self.0.all()[TIDY].load(Relaxed) != 0
     }
 
     /// Says what became of the network to whoever waits for it.

@@ -288,50 +288,6 @@ fn poll_until<const N: usize>(fds: [RawFd; N], time: *const libc::timespec) -> A
     }
 }
 
-/// What is known of something in a directory.
-#[derive(Debug)]
-pub(super) struct Facts {
-    /// Its kind and mode.
-    pub(super) mode: u32,
-    pub(super) size: i64,
-    /// When its contents were, in seconds and nanoseconds.
-    pub(super) changed: (i64, i64),
-    pub(super) number: u64,
-}
-
-/// What is known of what a name stands for, not through a link.
-pub(super) fn facts_at(directory: RawFd, name: &CStr) -> Answer<Facts> {
-    // SAFETY: plain numbers, for which zeroes are a value.
-    let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-    let flags = libc::AT_SYMLINK_NOFOLLOW as c_long;
-    call!(SYS_newfstatat, directory as c_long, name.as_ptr(), &raw mut facts, flags)?;
-    let changed = (facts.st_mtime, facts.st_mtime_nsec);
-    Ok(Facts { mode: facts.st_mode, size: facts.st_size, changed, number: facts.st_ino })
-}
-
-/// Takes or leaves a lock on one byte of an open file, without waiting; it belongs to this opening of it.
-pub(super) fn lock_at(fd: RawFd, byte: u64, kind: c_int) -> Answer {
-    let lock = one_byte(byte, kind);
-    call!(SYS_fcntl, fd as c_long, libc::F_OFD_SETLK as c_long, &raw const lock).map(drop)
-}
-
-/// Whether nobody who opened the file another time has a lock on one byte of it.
-pub(super) fn is_unlocked_at(fd: RawFd, byte: u64) -> Answer<bool> {
-    let mut lock = one_byte(byte, libc::F_WRLCK);
-    call!(SYS_fcntl, fd as c_long, libc::F_OFD_GETLK as c_long, &raw mut lock)?;
-    Ok(c_int::from(lock.l_type) == libc::F_UNLCK)
-}
-
-fn one_byte(byte: u64, kind: c_int) -> libc::flock {
-    // SAFETY: plain numbers, for which zeroes are a value.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_start = (byte & (i64::MAX as u64 >> 1)) as i64;
-    lock.l_len = 1;
-    lock
-}
-
 // ---- files
 
 pub(super) fn open(path: &CStr, flags: c_int, mode: u32) -> Answer<RawFd> {
@@ -376,34 +332,8 @@ pub(super) fn make_file(path: &CStr, mode: u32) -> Answer {
     call!(SYS_fchmodat, HERE as c_long, path.as_ptr(), mode as c_long).map(drop)
 }
 
-/// Makes an empty file in a directory, as if last changed in this second.
-pub(super) fn make_stamped_at(directory: RawFd, name: &CStr, mode: u32, second: i64) -> Answer {
-    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_CLOEXEC;
-    let fd = call!(SYS_openat, directory as c_long, name.as_ptr(), flags as c_long, mode as c_long)? as RawFd;
-    let times = [libc::timespec { tv_sec: second, tv_nsec: 0 }; 2];
-    let stamped = call!(SYS_utimensat, fd as c_long, 0 as c_long, times.as_ptr(), 0 as c_long);
-    close(fd);
-    if stamped.is_err() {
-        let _ = remove_at(directory, name);
-    }
-    stamped.map(drop)
-}
-
 pub(super) fn link(target: &CStr, path: &CStr) -> Answer {
     call!(SYS_symlinkat, target.as_ptr(), HERE as c_long, path.as_ptr()).map(drop)
-}
-
-/// Opens a directory in one that is open, not through a link.
-pub(super) fn open_directory_at(parent: RawFd, name: &CStr) -> Answer<OwnedFd> {
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let fd = call!(SYS_openat, parent as c_long, name.as_ptr(), flags as c_long, 0 as c_long)?;
-    // SAFETY: it was just made, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-}
-
-/// Removes a name that is no directory's.
-pub(super) fn remove_at(directory: RawFd, name: &CStr) -> Answer {
-    call!(SYS_unlinkat, directory as c_long, name.as_ptr(), 0 as c_long).map(drop)
 }
 
 pub(super) fn go_to(path: &CStr) -> Answer {

@@ -92,6 +92,23 @@ fn ready(confinement: &Confinement, support: &Support, script: &str) -> (Command
     (command, guard)
 }
 
+/// Reports that a test did nothing because a program is missing. Fails where programs must be there (`HAFT_TEST_NEEDS=servers`, as in CI).
+fn skip_without(program: &str) {
+    let needs = std::env::var("HAFT_TEST_NEEDS").unwrap_or_default();
+    assert!(!needs.split(',').any(|need| need == "servers"), "HAFT_TEST_NEEDS=servers, and there is no {program} here");
+    println!("skipped: there is no {program}");
+}
+
+/// Returns true if a program can be started by its name.
+fn is_installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let is_installed = found.is_ok_and(|output| output.status.success());
+    if !is_installed {
+        skip_without(program);
+    }
+    is_installed
+}
+
 /// Why the machine cannot show what namespaces do; then there is nothing to test.
 fn lacks_namespaces() -> bool {
     let lacking = Support::here().namespaces;
@@ -170,21 +187,57 @@ fn a_file_that_is_not_there_can_be_made_and_nothing_beside_it() {
 }
 
 #[test]
-fn what_nobody_wrote_goes_also_when_everything_is_killed_or_never_begins() {
+fn a_single_file_is_made_by_the_command_alone() {
     needs_namespaces!();
+    if !Support::here().notifications {
+        println!("skipped: system calls are not reported here");
+        return;
+    }
     let scene = Scene::new();
     let confinement = Confinement { make: vec![scene.path("out/new")], ..scene.confinement() };
     let (mut command, guard) = ready(&confinement, &Support::here(), "sleep 60");
-    assert_eq!(scene.names("out"), ["b.txt", "new"]);
+    assert_eq!(scene.names("out"), ["b.txt"], "nothing stands in its place");
     let mut child = command.stdin(Stdio::null()).spawn().unwrap();
     drop((command, guard));
     child.wait().unwrap();
-    assert_eq!(scene.names("out"), ["b.txt"]);
-    drop(confinement.prepare().unwrap());
-    assert_eq!(scene.names("out"), ["b.txt"]);
-    let refused = Confinement { deny_read: vec![scene.path("out")], ..confinement };
+    let run = |script: &str| run(&confinement, &Support::here(), script, &scene.path("out"));
+    for attempt in ["ln -s /etc/passwd $OUT/new", "mkdir $OUT/new", "mkfifo $OUT/new", "mv a.txt $OUT/new"] {
+        assert!(!run(attempt).status.success(), "{attempt}");
+        assert_eq!(scene.names("out"), ["b.txt"], "{attempt}");
+    }
+    let script = "umask 027; set -C; echo one > $OUT/new && ! (echo two > $OUT/new) 2>/dev/null && echo three >> $OUT/new \
+                  && ln -s $OUT/new link && echo four >> link && stat -c %a $OUT/new && cat $OUT/new";
+    let ran = run(script);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "640\none\nthree\nfour\n", "{ran:?}");
+    assert!(
+        run("python3 -c 'import os; os.chmod(os.environ[\"OUT\"] + \"/new\", 0o4755)'; true")
+            .status
+            .success()
+    );
+    let refused = Confinement { deny_read: vec![scene.path("out")], ..confinement.clone() };
     assert!(refused.prepare().unwrap_err().to_string().contains("which may not be read"));
-    assert_eq!(scene.names("out"), ["b.txt"]);
+    let old = Support { notifications: false, ..Support::here() };
+    fs::remove_file(scene.path("out/new")).unwrap();
+    let err = confinement.prepare_with(&old).unwrap_err().to_string();
+    assert!(err.contains("ask for permission to write its directory"), "{err}");
+}
+
+#[test]
+fn a_single_file_in_a_private_directory_is_copied_out_at_the_end() {
+    needs_namespaces!();
+    if !Support::here().notifications {
+        return;
+    }
+    let scene = Scene::new();
+    let name = format!("/tmp/haft-single-{}", std::process::id());
+    let confinement = Confinement { make: vec![name.clone().into()], ..scene.confinement() };
+    let script =
+        format!("echo one > {name} && sed -i s/one/two/ {name} && cat {name} && echo x > {name}-other");
+    let ran = run(&confinement, &Support::here(), &script, &scene.path("out"));
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "two\n", "{ran:?}");
+    assert_eq!(fs::read_to_string(&name).unwrap(), "two\n");
+    assert!(!Path::new(&format!("{name}-other")).exists());
+    fs::remove_file(&name).unwrap();
 }
 
 #[test]

@@ -33,7 +33,14 @@ pub(super) fn of(acts: &[Act], grounds: &Grounds) -> Effects {
             Act::Touch { path, access, places } => {
                 let spread = if *access == Access::Write { Spread::Some } else { Spread::Guarded };
                 let from = sum.effects.paths().len();
-                let manner = Manner { access: *access, spread, by: None, loses: false, follows_links: false };
+                let manner = Manner {
+                    access: *access,
+                    spread,
+                    by: None,
+                    loses: false,
+                    harmless: false,
+                    follows_links: false,
+                };
                 sum.touch(path, places, manner);
                 if *access == Access::Write {
                     let written = sum.effects.paths()[from..].iter().map(|effect| effect.path.clone());
@@ -119,6 +126,8 @@ struct Manner {
     spread: Spread,
     by: Option<usize>,
     loses: bool,
+    /// Whether what is written runs and redirects nothing.
+    harmless: bool,
     /// Whether links below are followed.
     follows_links: bool,
 }
@@ -146,6 +155,7 @@ impl Sum<'_> {
                         spread: Spread::Guarded,
                         by: Some(by),
                         loses: false,
+                        harmless: false,
                         follows_links,
                     },
                 );
@@ -250,8 +260,14 @@ impl Sum<'_> {
     /// A word that the shell fills in from the names in other directories, for a program to which they are text: they are
     /// told all the same.
     fn names(&mut self, pattern: &str, places: &Places, by: Option<usize>) {
-        let manner =
-            Manner { access: Access::Read, spread: Spread::Guarded, by, loses: false, follows_links: false };
+        let manner = Manner {
+            access: Access::Read,
+            spread: Spread::Guarded,
+            by,
+            loses: false,
+            harmless: false,
+            follows_links: false,
+        };
         let Some((directory, rest)) = split(pattern) else {
             return self.effects.push_doubt("a pattern that goes up again");
         };
@@ -263,11 +279,11 @@ impl Sum<'_> {
     }
 
     fn place(&mut self, path: PathBuf, manner: Manner, pattern: Option<&str>) {
-        let Manner { access, spread, by, follows_links, .. } = manner;
+        let Manner { access, spread, by, harmless, follows_links, .. } = manner;
         let is_file = access == Access::Read && self.files.contains(&path);
         let spread = if is_file { Spread::Guarded } else { spread };
         let below = Below { pattern: pattern.map(str::to_owned), follows_links };
-        self.effects.push_path(PathEffect { path, access, target: None, spread, by, below });
+        self.effects.push_path(PathEffect { path, access, target: None, spread, by, harmless, below });
     }
 }
 
@@ -294,7 +310,8 @@ fn manner(argv: &[Arg], class: Class, touch: &Touch, by: usize) -> Manner {
         Access::Read if looks_only(argv) => Spread::Guarded,
         Access::Read => Spread::All,
     };
-    Manner { access: touch.access, spread, by: (!touch.aside).then_some(by), loses, follows_links: false }
+    let by = (!touch.aside).then_some(by);
+    Manner { access: touch.access, spread, by, loses, harmless: touch.harmless, follows_links: false }
 }
 
 /// Programs that tell of a directory no more than the names in it.

@@ -105,10 +105,12 @@ fn find_by_name(path: &[u8], depth: usize, writer: Writer) -> Option<Protected> 
         for Place { below, inside, group } in INDEX.starting_with(&name) {
             let followed = below.iter().copied().eq(rest.clone().take(below.len()).map(folded));
             let length = position + below.len();
-            if !followed || length <= depth || (in_packages && !matches!(inside, Inside::Repository)) {
+            if !followed || (in_packages && !matches!(inside, Inside::Repository)) {
                 continue;
             }
             let found = inside.find(rest.clone().skip(below.len()), writer);
+            // A repository may itself be the root: then what counts in it is below.
+            let found = found.filter(|(names, _)| length + names > depth);
             match found.map(|(names, part)| Protected::new(group, length + names, part)) {
                 Some(found) if found.is_code() && found.part == Part::Whole => return Some(found),
                 found => weaker = weaker.or(found),

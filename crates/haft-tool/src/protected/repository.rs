@@ -44,6 +44,11 @@ fn nested<'a>(rest: impl Iterator<Item = &'a [u8]> + Clone) -> Option<(usize, Pa
     if length <= 2 {
         return Some((length, Part::Directory));
     }
+    // Git writes these for each new linked worktree. Where they lead, the look at what appeared judges; older ones are mounted read-only.
+    let names: Vec<_> = rest.clone().map(folded).collect();
+    if length == 3 && names[0] == "worktrees" && matches!(&*names[2], "gitdir" | "commondir") {
+        return None;
+    }
     for skipped in 2..length {
         let below = rest.clone().skip(skipped);
         if is_data(below.clone()) {

@@ -76,6 +76,8 @@ fn a_process_may_write_the_data_of_a_repository() {
             ("/w/app/.git/modules/a/refs/heads/config", None),
             ("/w/app/.git/modules/a/logs/refs/heads/hooks/x", None),
             ("/w/app/.git/worktrees/a/config.worktree", Some("/w/app/.git/worktrees/a/config.worktree")),
+            ("/w/app/.git/worktrees/a/commondir", None),
+            ("/w/app/.git/commondir", Some("/w/app/.git/commondir")),
             ("/w/app/.hg/hgrc", Some("/w/app/.hg/hgrc")),
             ("/w/app/.hg/store/data", None),
         ],
@@ -137,6 +139,8 @@ fn a_root_in_the_home_keeps_what_is_below_it() {
     };
     assert_eq!(find("/home/u/.cargo/bin/x", "/home/u/.cargo"), Some("/home/u/.cargo/bin".into()));
     assert_eq!(find("/home/u/.cargo/registry/x", "/home/u/.cargo"), None);
+    assert_eq!(find("/w/app/.git/config", "/w/app/.git"), Some("/w/app/.git/config".into()));
+    assert_eq!(find("/w/app/.git/objects/x", "/w/app/.git"), None);
     assert_eq!(find("/home/u/bin/x", "/home/u/bin"), None);
     assert_eq!(find("/home/u/.config/any/x", "/home/u/.config/any"), None);
 }

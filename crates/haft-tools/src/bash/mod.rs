@@ -1,5 +1,6 @@
 //! `Bash`: runs a command, and tells what it printed and how it ended.
 
+mod keep; //    asks about what was set aside
 mod launch; // from the input to a process
 mod rerun; //   once more, with what the sandbox refused
 mod wait; //    until it ends, is stopped, or goes on in the background
@@ -224,10 +225,13 @@ impl Bash {
             if input.background {
                 return wait::go_on(process, input, cx);
             }
-            let (process, ended) = match wait::wait(process, input, options, cx).await? {
-                Waited::GoesOn(reply) => return Ok(reply),
+            let (process, mut ended) = match wait::wait(process, input, options, cx).await? {
+                Waited::GoesOn(reply) => return Ok(*reply),
                 Waited::Ended(process, ended) => (process, ended),
             };
+            if let Some(ended) = &mut ended {
+                keep::ask_to_keep(ended, session, cx).await;
+            }
             let mut told =
                 Told { input, options, session, grant: &grant, ended: ended.as_ref(), before, more: None };
             let refusals = ended.as_ref().filter(|_| told.before.is_none()).and_then(Refusals::of);

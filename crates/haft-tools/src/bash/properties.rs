@@ -114,7 +114,7 @@ fn a_file_that_a_program_knows_is_asked_like_one_that_is_named() {
         "git config set a.b c",
         "git -C src config a.b c",
         "git remote add x 'ext::sh'",
-        "git remote set-url origin u",
+        "git remote set-url origin 'ext::sh'",
         "git submodule add u",
         "git submodule init",
         "git submodule update --init",
@@ -145,6 +145,20 @@ fn a_file_that_a_program_knows_is_asked_like_one_that_is_named() {
     assert_eq!(judge(&session(&rules), "git remote add x u").0, Verdict::Deny);
     let rules = [("allow", "Bash(git:*)"), ("allow", "Edit(.git/config)")];
     assert_eq!(judge(&session(&rules), "git remote add x u").0, Verdict::Allow);
+}
+
+#[test]
+fn harmless_settings_of_git_are_written_under_a_rule_for_git_and_rules_for_the_file_hold() {
+    for line in ["git remote add x u", "git config pull.rebase true", "git remote rename x y"] {
+        let check = |rules: &[(&str, &str)], expected| {
+            assert_eq!(judge(&session(rules), line).0, expected, "{line} {rules:?}");
+        };
+        check(&[], Verdict::Ask);
+        check(&[("allow", "Bash(git:*)")], Verdict::Allow);
+        check(&[("allow", "Bash(git:*)"), ("deny", "Edit(.git/config)")], Verdict::Deny);
+        check(&[("allow", "Bash(git:*)"), ("deny", "Edit(.git/**)")], Verdict::Deny);
+        check(&[("allow", "Bash(git:*)"), ("ask", "Edit(.git/config)")], Verdict::Ask);
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ enum First {
 /// How long a command was waited for.
 pub(super) enum Waited {
     /// It goes on as a task of the session.
-    GoesOn(Reply),
+    GoesOn(Box<Reply>),
     /// It has ended, or was told to and has not yet done so.
     Ended(Process, Option<Ended>),
 }
@@ -38,7 +38,7 @@ pub(super) async fn wait(
     let ended = match first(&process, options.background_after, cx).await {
         First::Long => {
             process.lift_time_limit();
-            return go_on(process, input, cx).map(Waited::GoesOn);
+            return go_on(process, input, cx).map(|reply| Waited::GoesOn(Box::new(reply)));
         }
         First::End(ended) => Some(ended),
         First::Cancel => {

@@ -363,6 +363,7 @@ mod commands_and_hosts {
             target: None,
             spread,
             by,
+            harmless: false,
             below: Below::default(),
         });
         effects

@@ -72,6 +72,7 @@ fn a_file_that_is_read_is_read_without_what_lies_below() {
         target: None,
         spread: Spread::All,
         by: Some(0),
+        harmless: false,
         below: haft_tool::Below::default(),
     };
     effects.push_path(path);

@@ -82,6 +82,7 @@ fn words_that_mean_another_place_elsewhere_do_not_reach_out_of_the_workspace() {
             target: None,
             spread: Spread::All,
             by: Some(0),
+            harmless: false,
             below: Below::default(),
         });
         case("Bash", effects)

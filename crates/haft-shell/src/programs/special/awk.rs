@@ -36,7 +36,12 @@ fn follow(program: &str, facts: &mut Facts) {
     }
     for file in scan.files {
         facts.raise(Class::Write);
-        facts.touches.push(Touch { path: Arg::Known(file), access: Access::Write, aside: true });
+        facts.touches.push(Touch {
+            path: Arg::Known(file),
+            access: Access::Write,
+            aside: true,
+            harmless: false,
+        });
     }
 }
 
@@ -284,7 +289,12 @@ mod tests {
             "{ print $1, $2 >> \"out.txt\"; n++ }",
             "{printf \"%s\", $1 > \"out.txt\"}",
         ] {
-            let touch = Touch { path: Arg::Known("out.txt".to_owned()), access: Access::Write, aside: true };
+            let touch = Touch {
+                path: Arg::Known("out.txt".to_owned()),
+                access: Access::Write,
+                aside: true,
+                harmless: false,
+            };
             assert_eq!(facts(program).touches, [touch], "{program}");
         }
     }

@@ -215,14 +215,19 @@ impl<'a> Search<'a> {
         }
         self.facts.raise(Class::Destructive);
         for root in self.roots.clone() {
-            self.facts.touches.push(Touch { path: root, access: Access::Write, aside: true });
+            self.facts.touches.push(Touch {
+                path: root,
+                access: Access::Write,
+                aside: true,
+                harmless: false,
+            });
         }
     }
 
     fn print_to_file(&mut self) {
         self.facts.raise(Class::Write);
         if let Some(path) = self.value() {
-            self.facts.touches.push(Touch { path, access: Access::Write, aside: true });
+            self.facts.touches.push(Touch { path, access: Access::Write, aside: true, harmless: false });
         }
     }
 

@@ -121,7 +121,7 @@ fn add(facts: &mut Facts, name: String, written: bool) {
         facts.raise(Class::Write);
     }
     let access = if written { Access::Write } else { Access::Read };
-    facts.touches.push(Touch { path: Arg::Known(name), access, aside: written });
+    facts.touches.push(Touch { path: Arg::Known(name), access, aside: written, harmless: false });
 }
 
 struct Script<'a> {
@@ -390,7 +390,12 @@ mod tests {
     #[test]
     fn what_writes_a_file_is_told_with_its_name() {
         for script in ["w out.txt", "s/a/b/w out.txt", "/a/W out.txt", "p;w out.txt", "s/a/b/gw out.txt"] {
-            let touch = Touch { path: Arg::Known("out.txt".to_owned()), access: Access::Write, aside: true };
+            let touch = Touch {
+                path: Arg::Known("out.txt".to_owned()),
+                access: Access::Write,
+                aside: true,
+                harmless: false,
+            };
             assert_eq!(facts(script).touches, [touch], "{script}");
             assert_eq!(facts(script).class, Class::Write, "{script}");
         }

@@ -384,7 +384,7 @@ const ARRIVALS_LIMIT: usize = 2_000;
 
 /// Whether a path is a temporary file by which programs replace a file: `sedAb12Cd`, `x.json~`, `x.json.tmp`, `x.json.Ab12Cd`, `.x.json.swp`.
 /// No program runs what has such a name.
-fn is_temporary(path: &Path, file: &Path) -> bool {
+pub(super) fn is_temporary(path: &Path, file: &Path) -> bool {
     let text = |path: &Path| path.file_name().and_then(|name| name.to_str().map(str::to_owned));
     let (Some(name), Some(file_name)) = (text(path), text(file)) else { return false };
     let is_random = |part: &str| part.len() >= 6 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());

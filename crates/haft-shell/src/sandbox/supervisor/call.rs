@@ -123,7 +123,7 @@ impl Call {
     }
 
     /// The root directory of the sandbox's processes.
-    pub(super) fn root(&self) -> Answer<&OwnedFd> {
+    pub(in super::super) fn root(&self) -> Answer<&OwnedFd> {
         if let Some(root) = self.sandbox.root.get() {
             return Ok(root);
         }

@@ -32,7 +32,7 @@ impl Server {
         let errors = fs::File::create(directory.path().join("errors")).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn();
         let Ok(child) = child else {
-            println!("skipped: {command:?} cannot be started");
+            skip_without(&format!("{command:?}"));
             return None;
         };
         let mut server = Server { child, port, directory };
@@ -49,15 +49,6 @@ impl Server {
     fn path(&self, name: &str) -> String {
         self.directory.path().join(name).display().to_string()
     }
-}
-
-fn is_there(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    let is_there = found.is_ok_and(|output| output.status.success());
-    if !is_there {
-        println!("skipped: there is no {program}");
-    }
-    is_there
 }
 
 #[track_caller]
@@ -127,7 +118,7 @@ fn a_granted_loopback_port_is_reached_by_each_name_and_others_are_not() {
 #[test]
 fn a_server_that_begins_later_is_reached_and_one_of_the_command_is_its_own() {
     needs_namespaces!();
-    if !is_there("python3") {
+    if !is_installed("python3") {
         return;
     }
     let scene = Scene::new();
@@ -153,7 +144,7 @@ fn a_server_that_begins_later_is_reached_and_one_of_the_command_is_its_own() {
 #[test]
 fn a_granted_name_is_reached_without_a_proxy_and_others_do_not_exist() {
     needs_namespaces!();
-    if !is_there("python3") {
+    if !is_installed("python3") {
         return;
     }
     let scene = Scene::new();
@@ -190,7 +181,7 @@ fn a_granted_address_of_another_machine_has_listeners_inside() {
 #[test]
 fn a_server_of_the_session_is_reached_beside_granted_hosts() {
     needs_namespaces!();
-    if !is_there("python3") {
+    if !is_installed("python3") {
         return;
     }
     let scene = Scene::new();
@@ -221,7 +212,7 @@ while True: s.accept()[0].sendall(b\"session\")'";
 }
 
 fn sshd(directory: &Path, port: u16) -> Option<Command> {
-    if !is_there("/usr/sbin/sshd") || !is_there("ssh") {
+    if !is_installed("/usr/sbin/sshd") || !is_installed("ssh") {
         return None;
     }
     let path = |name: &str| directory.join(name).display().to_string();
@@ -273,7 +264,7 @@ fn redis_is_reached_on_a_granted_port() {
     let redis = |_: &Path, port: u16| {
         let mut command = Command::new("redis-server");
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir", "/tmp"]);
-        is_there("redis-server").then_some(command)
+        is_installed("redis-server").then_some(command)
     };
     let Some(server) = Server::start(redis) else { return };
     let scene = Scene::new();
@@ -288,7 +279,7 @@ fn postgres(directory: &Path, port: u16) -> Option<Command> {
         Command::new("sh").args(["-c", "ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1"]).output();
     let programs = PathBuf::from(String::from_utf8_lossy(&found.ok()?.stdout).trim());
     if !programs.join("initdb").is_file() || !programs.join("postgres").is_file() {
-        println!("skipped: there is no PostgreSQL server");
+        skip_without("PostgreSQL server");
         return None;
     }
     // It refuses to run as root.
@@ -317,7 +308,7 @@ fn postgres(directory: &Path, port: u16) -> Option<Command> {
 #[test]
 fn psql_reaches_a_granted_port_by_name_and_by_address() {
     needs_namespaces!();
-    if !is_there("psql") {
+    if !is_installed("psql") {
         return;
     }
     let Some(server) = Server::start(postgres) else { return };
@@ -335,7 +326,7 @@ fn curl_nc_and_node_reach_a_granted_port_with_and_without_the_proxy() {
     let Some(server) = Server::start(|_, port| {
         let mut command = Command::new("python3");
         command.args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()]).current_dir("/usr");
-        is_there("python3").then_some(command)
+        is_installed("python3").then_some(command)
     }) else {
         return;
     };
@@ -343,7 +334,7 @@ fn curl_nc_and_node_reach_a_granted_port_with_and_without_the_proxy() {
     let port = server.port;
     let granted = reaching(&scene, &[&format!("localhost:{port}"), &format!("db.haft.test:{port}")]);
     let fetch = "-s -o /dev/null -w '%{http_code}'";
-    if is_there("curl") {
+    if is_installed("curl") {
         for host in ["localhost", "127.0.0.1", "db.haft.test"] {
             check(&granted, &format!("curl {fetch} http://{host}:{port}/"), "200");
             check(&granted, &format!("curl {fetch} --noproxy '*' http://{host}:{port}/"), "200");
@@ -352,11 +343,11 @@ fn curl_nc_and_node_reach_a_granted_port_with_and_without_the_proxy() {
             check(&granted, &by_proxy, "200");
         }
     }
-    if is_there("nc") {
+    if is_installed("nc") {
         let ask = format!("printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -N db.haft.test {port} | head -c 12");
         check(&granted, &ask, "HTTP/1.0 200");
     }
-    if is_there("node") {
+    if is_installed("node") {
         for host in ["localhost", "db.haft.test"] {
             let ask = format!("node -e 'fetch(\"http://{host}:{port}/\").then(r => console.log(r.status))'");
             check(&granted, &ask, "200");

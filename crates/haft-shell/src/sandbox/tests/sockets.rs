@@ -29,15 +29,6 @@ fn lacks_supervision() -> bool {
     }
 }
 
-fn is_there(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    let is_there = found.is_ok_and(|output| output.status.success());
-    if !is_there {
-        println!("skipped: there is no {program}");
-    }
-    is_there
-}
-
 fn with_sockets(scene: &Scene, sockets: &[&str]) -> Confinement {
     let sockets = sockets.iter().map(|path| scene.path(path)).collect();
     Confinement { sockets: Some(sockets), ..scene.confinement() }
@@ -82,7 +73,7 @@ fn ask(path: &Path) -> String {
 
 #[test]
 fn a_granted_socket_is_connected_to_and_others_are_refused_and_told() {
-    if lacks_supervision() || !is_there("python3") {
+    if lacks_supervision() || !is_installed("python3") {
         return;
     }
     let scene = Scene::new();
@@ -116,7 +107,7 @@ fn a_granted_socket_is_connected_to_and_others_are_refused_and_told() {
 
 #[test]
 fn a_socket_that_is_made_inside_is_connected_to_from_inside() {
-    if lacks_supervision() || !is_there("python3") {
+    if lacks_supervision() || !is_installed("python3") {
         return;
     }
     let scene = Scene::new();
@@ -141,7 +132,7 @@ print(client.getpeername())
 
 #[test]
 fn a_path_that_changes_while_it_is_read_leads_nowhere_else() {
-    if lacks_supervision() || !is_there("cc") {
+    if lacks_supervision() || !is_installed("cc") {
         return;
     }
     let scene = Scene::new();
@@ -192,7 +183,7 @@ int main(int n, char **argv) {
 
 #[test]
 fn other_connections_are_made_as_before() {
-    if lacks_supervision() || !is_there("python3") {
+    if lacks_supervision() || !is_installed("python3") {
         return;
     }
     let scene = Scene::new();
@@ -215,7 +206,7 @@ asyncio.run(main())\"";
 
 #[test]
 fn an_agent_of_ssh_signs_for_a_granted_socket() {
-    if lacks_supervision() || !is_there("ssh-agent") || !is_there("ssh-keygen") {
+    if lacks_supervision() || !is_installed("ssh-agent") || !is_installed("ssh-keygen") {
         return;
     }
     let scene = Scene::new();
@@ -246,7 +237,7 @@ fn an_agent_of_ssh_signs_for_a_granted_socket() {
 
 #[test]
 fn git_signs_commits_with_gpg_when_the_socket_of_its_agent_is_granted() {
-    if lacks_supervision() || !is_there("gpg") || !is_there("gpg-agent") {
+    if lacks_supervision() || !is_installed("gpg") || !is_installed("gpg-agent") {
         return;
     }
     let scene = Scene::new();
@@ -283,7 +274,7 @@ fn git_signs_commits_with_gpg_when_the_socket_of_its_agent_is_granted() {
 
 #[test]
 fn the_client_of_docker_reaches_a_granted_daemon() {
-    if lacks_supervision() || !is_there("docker") {
+    if lacks_supervision() || !is_installed("docker") {
         return;
     }
     let scene = Scene::new();

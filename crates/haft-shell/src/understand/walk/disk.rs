@@ -37,7 +37,12 @@ impl Walk<'_> {
                     .ancestors()
                     .skip(1)
                     .filter_map(|place| place.join(first).to_str().map(str::to_owned));
-                let touch = |path| Touch { path: Arg::Known(path), access: Access::Read, aside: false };
+                let touch = |path| Touch {
+                    path: Arg::Known(path),
+                    access: Access::Read,
+                    aside: false,
+                    harmless: false,
+                };
                 facts.touches.extend(above.map(touch));
             }
         }
@@ -46,6 +51,7 @@ impl Walk<'_> {
     /// What a program writes at places that no word names.
     pub(super) fn add_known_places(&mut self, facts: &mut Facts) {
         for place in std::mem::take(&mut facts.writes) {
+            let harmless = matches!(place, KnownPlace::HarmlessGit(_));
             let path = match place {
                 KnownPlace::Path(path) => match (&facts.directory, path) {
                     (Some(directory), path) => programs::below(directory, &path),
@@ -55,12 +61,14 @@ impl Walk<'_> {
                     Some(home) => known_path(home.join(place)),
                     None => Arg::Unknown { prefix: String::new(), splits: false },
                 },
-                KnownPlace::Git(place) => match self.git_directory(facts.directory.as_ref()) {
-                    Some(found) => known_path(found.join(place)),
-                    None => Arg::Known(format!(".git/{place}")),
-                },
+                KnownPlace::Git(place) | KnownPlace::HarmlessGit(place) => {
+                    match self.git_directory(facts.directory.as_ref()) {
+                        Some(found) => known_path(found.join(place)),
+                        None => Arg::Known(format!(".git/{place}")),
+                    }
+                }
             };
-            facts.touches.push(Touch { path, access: Access::Write, aside: false });
+            facts.touches.push(Touch { path, access: Access::Write, aside: false, harmless });
         }
     }
 

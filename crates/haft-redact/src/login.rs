@@ -61,7 +61,7 @@ fn is_login(name: &[u8]) -> bool {
         b"credential",
         b"credentials",
         b"authentication",
-        b"connection",
+        b"getconnection",
         b"mysqli",
         b"mysqli_connect",
         b"authenticate",
@@ -72,7 +72,8 @@ fn is_login(name: &[u8]) -> bool {
 
 fn is_password(word: &[u8]) -> bool {
     let written = Written { is_quoted: true, is_setting: false };
-    value::is_odd(word, Weight::Password) && value::is_secret(word, Weight::Password, written)
+    let is_sentence = word.iter().any(u8::is_ascii_whitespace);
+    !is_sentence && value::is_odd(word, Weight::Password) && value::is_secret(word, Weight::Password, written)
 }
 
 /// What a program is told by `echo … |` before it, or by `<<<` behind it.

@@ -102,7 +102,7 @@ const WORDS: [(&str, Look); 30] = [
     ("pin-code", Look::Name),
     ("pincode", Look::Name),
     ("login", Look::Login),
-    ("connection", Look::Login),
+    ("getconnection", Look::Login),
     ("mysqli", Look::Login),
     ("authorization", Look::Authorization),
     ("bearer ", Look::Bearer),

@@ -80,6 +80,8 @@ fn passwords_behind_a_user_go() {
         "app.auth('google', 'callback')",
         "router.login('/login', 'loginHandler')",
         "page.login('username', 'password')",
+        "failWebsocketConnection(this.ws, 'Received payload length > 2^31 bytes.')",
+        "this.login(user, 'Took 250 ms (max. 3)')",
     ]);
 }
 

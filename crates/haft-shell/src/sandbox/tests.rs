@@ -95,7 +95,10 @@ fn ready(confinement: &Confinement, support: &Support, script: &str) -> (Command
 /// Reports that a test did nothing because a program is missing. Fails where programs must be there (`HAFT_TEST_NEEDS=servers`, as in CI).
 fn skip_without(program: &str) {
     let needs = std::env::var("HAFT_TEST_NEEDS").unwrap_or_default();
-    assert!(!needs.split(',').any(|need| need == "servers"), "HAFT_TEST_NEEDS=servers, and there is no {program} here");
+    assert!(
+        !needs.split(',').any(|need| need == "servers"),
+        "HAFT_TEST_NEEDS=servers, and there is no {program} here"
+    );
     println!("skipped: there is no {program}");
 }
 

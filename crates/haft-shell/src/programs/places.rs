@@ -267,7 +267,6 @@ mod tests {
             "git config set pull.rebase true",
             "git config --unset branch.x.remote",
             "git config unset branch.x.remote",
-            "git -C sub config --worktree core.sparseCheckout true",
             "git remote add o https://h.test/r",
             "git remote add -f -t main --tags o git@h.test:r",
             "git remote set-url --push o ../r",
@@ -276,6 +275,8 @@ mod tests {
         ] {
             check(command, ".git/config (harmless)");
         }
+        let worktree = ".git/config (harmless) .git/config.worktree (harmless)";
+        check("git -C sub config --worktree core.sparseCheckout true", worktree);
     }
 
     #[test]

@@ -96,6 +96,6 @@ mod tests {
         check("exec ./x\nexec ./x\n", "exec ./x\n", "", "exec ./x\n", &["exec ./x"]);
         check("exec cargo test\n", "", "git rebase -x 'cargo test' main", "exec cargo test\n", &[]);
         check("exec ./a\r\nbreak\n", "x ./a\n", "", "exec ./a\r\nbreak\n", &[]);
-        check("exec \nexecute y\n", "", "", "execute y\n", &["exec"]);
+        check("exec \nexecute y\n", "", "", "exec \nexecute y\n", &[]);
     }
 }

@@ -89,8 +89,7 @@ fn a_protected_name_is_set_aside_while_the_command_runs() {
     std::thread::sleep(Duration::from_millis(100));
     for file in [".envrc", "a/b/c/d/e/.npmrc", "new/deep/er/.claude/settings.json"] {
         world.write(file, "evil");
-        let top = if file.contains(".claude") { "new/deep/er/.claude" } else { file };
-        world.wait_for_removal(top);
+        world.wait_for_removal(file);
     }
     symlink("/etc", world.root.join(".idea")).unwrap();
     world.wait_for_removal(".idea");
@@ -98,8 +97,10 @@ fn a_protected_name_is_set_aside_while_the_command_runs() {
     let mut names: Vec<_> =
         changes.iter().map(|change| change.path.strip_prefix(&world.root).unwrap().to_owned()).collect();
     names.sort();
+    // Of a directory all is moved, or what was put into it after it was seen.
     let expected = [".envrc", ".idea", "a/b/c/d/e/.npmrc", "new/deep/er/.claude"];
-    assert_eq!(names, expected.map(PathBuf::from));
+    assert!(names.iter().zip(expected).all(|(name, expected)| name.starts_with(expected)), "{names:?}");
+    assert_eq!(names.len(), expected.len());
     assert!(world.is_there(".vscode/settings.json"));
     let envrc = changes.iter().find(|change| change.path.ends_with(".envrc")).unwrap();
     envrc.restore().unwrap();

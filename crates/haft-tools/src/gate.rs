@@ -13,7 +13,7 @@ use haft_shell::{
     run::TimeLimit,
     sandbox::{Attempt, Decision, Gatekeeper},
 };
-use haft_tool::{Cx, Effects, PermissionRequest};
+use haft_tool::{Cx, Effects, PermissionRequest, View};
 use tokio::{runtime::Handle, task::AbortHandle};
 
 /// Puts the questions of a process to the person of a call.
@@ -67,7 +67,7 @@ impl Gatekeeper for CallGate {
         let request = PermissionRequest {
             effects: Effects::writes(&attempt.path),
             description: attempt.describe(&self.directory),
-            preview: None,
+            preview: Some(View::Code { language: "bash".to_owned(), text: attempt.program.clone() }),
             unsandboxed: false,
         };
         let limit = self.limit.get().cloned();

@@ -42,7 +42,8 @@ fn fence(grant: &Grant, session: &SessionFacts, cx: &Cx, gate: Option<Arc<CallGa
         return Box::new(|_| Ok(Box::new(Unfenced)));
     }
     let network = if grant.hosts.is_empty() { Network::Off } else { Network::Hosts(grant.hosts.clone()) };
-    let only_looks = grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty();
+    let only_looks =
+        grant.write.is_empty() && grant.make.is_empty() && grant.hosts.is_empty() && grant.sockets.is_empty();
     // What runs unasked has no use for them; an approved command has those of its own as well.
     let sockets = (grant.approved || !grant.sockets.is_empty()).then(|| grant.sockets.clone());
     let confinement = Confinement {

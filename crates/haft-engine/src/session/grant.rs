@@ -130,14 +130,14 @@ fn fills_new_directory(argv: &[String]) -> bool {
 /// connect to, and no place that is watched.
 fn writable(session: &Session, declared: &Declared<'_>, boundary: Option<&[PathBuf]>) -> Writable {
     let mut writable = Writable::default();
+    // The user's settings grant these to every command, like hosts: `docker ps` changes nothing and needs its daemon.
+    let granted = session.sandbox().sockets.iter().filter(|path| is_within(path, boundary));
+    writable.sockets.extend(granted.cloned());
     if declared.read_only {
         return writable;
     }
     writable.write.push(session.workspace().to_path_buf());
     writable.write.extend(session.sandbox().write.iter().cloned());
-    writable
-        .sockets
-        .extend(session.sandbox().sockets.iter().filter(|path| is_within(path, boundary)).cloned());
     for (place, access) in declared.places {
         if *access != Access::Write || !is_within(place, boundary) {
             continue;

@@ -4,7 +4,8 @@
 //! says that it is closed: what a program prints can be anything.
 
 use std::{
-    fmt,
+    fmt, fs,
+    os::unix::fs::FileTypeExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -179,8 +180,8 @@ pub(super) fn lacks_space(output: &[u8]) -> bool {
 pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked> {
     let tail = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
     let mut found = Vec::new();
-    let words = || WORDS.iter().chain(&CALL_WORDS).chain(&IN_PLACE_WORDS);
-    let complains = |line: &&str| words().any(|word| line.contains(word));
+    let complains =
+        |line: &&str| says(line, &WORDS) || says(line, &CALL_WORDS) || says(line, &IN_PLACE_WORDS);
     for line in tail.lines().filter(complains) {
         let paths = candidates(line).map(|text| absolute(&confinement.cwd, text));
         let blocked =
@@ -207,6 +208,12 @@ pub(super) fn in_output(confinement: &Confinement, output: &[u8]) -> Vec<Blocked
     found
 }
 
+/// Whether a line has one of these words. Go programs write the same errors in small letters.
+fn says(line: &str, words: &[&str]) -> bool {
+    let line = line.to_ascii_lowercase();
+    words.iter().any(|word| line.contains(&word.to_ascii_lowercase()))
+}
+
 /// The server of this machine that a line says did not answer: the one at its port, if there is one that was not granted.
 fn silent_server(confinement: &Confinement, line: &str) -> Blocked {
     let start = LOOPBACK.iter().filter_map(|name| line.find(name)).min().unwrap_or(0);
@@ -226,7 +233,7 @@ fn closed_call(line: &str) -> Option<Blocked> {
     let is_word = |word: &&str| {
         line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other.starts_with(*word))
     };
-    let complains = CALL_WORDS.iter().any(|word| line.contains(word));
+    let complains = says(line, &CALL_WORDS);
     CALLS.iter().find(|(word, _)| complains && is_word(word)).map(|(_, what)| Blocked::Syscall(what))
 }
 
@@ -260,11 +267,14 @@ fn judge(confinement: &Confinement, path: PathBuf, line: &str) -> Option<Blocked
     if let Some(outside) = refused_outside(confinement, &path, line) {
         return Some(Blocked::ReadOutside(outside));
     }
+    if fs::metadata(&path).is_ok_and(|facts| facts.file_type().is_socket()) {
+        return Some(Blocked::Socket(path));
+    }
     let is_root = |roots: &[PathBuf]| roots.contains(&path);
     if is_root(&confinement.make) || (is_root(&confinement.write) && path.is_file()) {
-        return IN_PLACE_WORDS.iter().any(|word| line.contains(word)).then_some(Blocked::Replace(path));
+        return says(line, &IN_PLACE_WORDS).then_some(Blocked::Replace(path));
     }
-    if !WORDS.iter().any(|word| line.contains(word)) {
+    if !says(line, &WORDS) {
         return None;
     }
     let root = confinement.write.iter().find(|root| path.starts_with(root));
@@ -276,7 +286,7 @@ fn judge(confinement: &Confinement, path: PathBuf, line: &str) -> Option<Blocked
 
 /// Where a path leads that is outside of what may be read.
 fn refused_outside(confinement: &Confinement, path: &Path, line: &str) -> Option<PathBuf> {
-    let read = confinement.read.as_ref().filter(|_| line.contains("Permission denied"))?;
+    let read = confinement.read.as_ref().filter(|_| says(line, &["Permission denied"]))?;
     let place = path.canonicalize().ok()?;
     let roots = read.iter().chain(&confinement.write);
     let is_readable = roots.filter_map(|root| root.canonicalize().ok()).any(|root| place.starts_with(root));
@@ -354,6 +364,18 @@ mod tests {
         );
         check("mount: only root can do that", &[]);
         check("the mountain: Operation canceled", &[]);
+    }
+
+    #[test]
+    fn a_refused_socket_is_told_by_its_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("docker.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let line = format!(
+            "permission denied while trying to connect to the daemon at unix://{0}: dial unix {0}: socket: operation not permitted",
+            path.display()
+        );
+        check(&line, &[Blocked::Socket(path)]);
     }
 
     #[test]

@@ -90,6 +90,10 @@ impl<'m> At<'m> {
         self.value.get("type")?.as_str()
     }
 
+    pub(crate) fn value(&self) -> &'m Value {
+        self.value
+    }
+
     pub(crate) fn is_list(&self) -> bool {
         self.value.is_array()
     }

@@ -81,7 +81,10 @@ impl Reader {
     pub(crate) fn event(&mut self, event: &Value, draft: &mut Draft) -> Read {
         let number = event.get("index").and_then(Value::as_u64).unwrap_or_default();
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "message_start" => begin(&event["message"], draft),
+            "message_start" => {
+                draft.same_message(&event["message"]["id"])?;
+                begin(&event["message"], draft);
+            }
             "content_block_start" => self.start(number, &event["content_block"], draft)?,
             DELTA => self.delta(number, &event["delta"], draft)?,
             "content_block_stop" => self.stop(number, draft),

@@ -87,15 +87,20 @@ impl Said {
             value => value,
         };
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
-        let message = [error.get("message"), Some(error), value.get("message"), value.get("detail")];
-        let message = message.into_iter().flatten().find_map(Value::as_str).unwrap_or_default();
+        // Some servers wrap the error of the server behind them in one of their own.
+        let inner = error.get("error").filter(|inner| inner.is_object()).unwrap_or(error);
+        let message = words(error, MOST_WRAPPED).or_else(|| words(value, MOST_WRAPPED)).unwrap_or_default();
         let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
-        let code = error.get("code").or_else(|| error.get("status"));
+        let code =
+            [error, inner].into_iter().find_map(|error| error.get("code").or_else(|| error.get("status")));
         let status = code.and_then(Value::as_u64).or_else(|| code.and_then(Value::as_str)?.parse().ok());
         Said {
-            codes: ["type", "code", "status"]
+            codes: [error, inner]
                 .iter()
-                .filter_map(|key| error.get(key)?.as_str())
+                .flat_map(|error| {
+                    ["type", "code", "status"].map(|key| error.get(key).and_then(Value::as_str))
+                })
+                .flatten()
                 .fold(String::new(), |codes, code| codes + " " + &code.to_ascii_lowercase()),
             message: shown(message),
             status: status.and_then(|status| u16::try_from(status).ok()).filter(|status| *status >= 400),
@@ -108,6 +113,23 @@ impl Said {
 
     fn has(&self, codes: &[&str]) -> bool {
         codes.iter().any(|code| self.codes.contains(code))
+    }
+}
+
+/// So deep an error is wrapped in others.
+const MOST_WRAPPED: usize = 4;
+
+/// The words of an error, which may be the error of another server in it.
+fn words(error: &Value, depth: usize) -> Option<&str> {
+    let deeper = depth.checked_sub(1)?;
+    match error {
+        Value::String(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
+        Value::Array(errors) => errors.first().and_then(|error| words(error, deeper)),
+        Value::Object(fields) => ["message", "error", "detail", "msg"]
+            .iter()
+            .filter_map(|key| fields.get(*key))
+            .find_map(|error| words(error, deeper)),
+        _ => None,
     }
 }
 

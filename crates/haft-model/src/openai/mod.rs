@@ -19,6 +19,11 @@ pub(crate) fn calls(message: At<'_>) -> Result<Vec<Call>, DialectError> {
     let mut calls = Calls::default();
     let Some(listed) = tool_calls(message)? else { return Ok(calls.finish()) };
     for call in listed.list()? {
+        let is_placeholder = call.key("id").is_none_or(|id| id.value() == "")
+            && call.key("function").is_some_and(|function| !names_a_call(function.value()));
+        if is_placeholder {
+            continue;
+        }
         // A server that leaves the type out means a function. haft offers no other kind, so nobody could answer one.
         if call.kind().is_some_and(|kind| kind != "function") {
             return Err(call.need("type")?.expected("`function`"));
@@ -38,7 +43,7 @@ fn tool_calls(message: At<'_>) -> Result<Option<At<'_>>, DialectError> {
         Some(choices) => choices.first()?.need("message")?,
         None => message,
     };
-    if let Some(function) = message.key("function_call") {
+    if let Some(function) = message.key("function_call").filter(|function| names_a_call(function.value())) {
         return Err(function.expected("nothing, but `tool_calls`: a `function_call` has no id to answer"));
     }
     let is_message = ["tool_calls", "content", "role"].iter().any(|key| message.key(key).is_some());
@@ -46,6 +51,17 @@ fn tool_calls(message: At<'_>) -> Result<Option<At<'_>>, DialectError> {
         return Err(message.expected("`choices`, or a message with `tool_calls` or `content`"));
     }
     Ok(message.key("tool_calls"))
+}
+
+/// Whether a function object names a function or has arguments. Snowflake sends one with neither beside each answer.
+pub(crate) fn names_a_call(function: &Value) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    function.is_object() && !["name", "arguments"].iter().all(|key| function.get(key).is_none_or(is_empty))
 }
 
 pub(crate) fn results(results: &[ToolResult]) -> Value {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::{
     ErrorKind, ModelError,
     conversation::Said,
+    openai::names_a_call,
     stream::{Draft, Flow, MOST_PARTS, Read, Slot, Stop, field, items, tells_error, too_many_parts},
 };
 
@@ -69,10 +70,10 @@ impl Reader {
     }
 
     fn choice(&mut self, json: &str, choice: &Value, draft: &mut Draft) -> Result<(), ModelError> {
-        for key in ["delta", "message"] {
-            if let (Some(json), Some(delta)) = (field(json, key), choice.get(key)) {
-                self.delta(json, delta, draft)?;
-            }
+        // Perplexity sends the whole message so far beside each delta: only one of the two is new.
+        let key = if choice.get("delta").is_some_and(Value::is_object) { "delta" } else { "message" };
+        if let (Some(json), Some(said)) = (field(json, key), choice.get(key)) {
+            self.delta(json, said, draft)?;
         }
         // Some servers write an empty one for as long as there is none.
         match choice.get("finish_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
@@ -97,14 +98,15 @@ impl Reader {
             self.has_refused = true;
             draft.text(refusal)?;
         }
-        if delta.get("function_call").is_some_and(Value::is_object) {
+        if delta.get("function_call").is_some_and(names_a_call) {
             let why = "the answer has a `function_call`, which has no id to answer, in place of `tool_calls`";
             return Err(ModelError::new(ErrorKind::Unreadable, why));
         }
         let calls = delta.get("tool_calls").and_then(Value::as_array);
         let texts = field(json, "tool_calls").map(items).unwrap_or_default();
-        for (json, call) in texts.into_iter().zip(calls.into_iter().flatten()) {
-            self.call(json, call, draft)?;
+        let pieces = texts.into_iter().zip(calls.into_iter().flatten());
+        for (json, piece) in pieces {
+            self.call(json, piece, draft)?;
         }
         Ok(())
     }
@@ -138,6 +140,8 @@ impl Reader {
         let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
         let index = match self.find(piece, name, draft) {
             Some(index) => index,
+            // A placeholder that some servers send where the model called nothing.
+            None if has_no_id(piece) && !names_a_call(function) => return Ok(()),
             None => self.begin(piece, name, draft)?,
         };
         let slot = self.calls[index].slot;
@@ -216,6 +220,10 @@ impl Reader {
             draft.keep(slot, r#"{"reasoning_content":" "}"#);
         }
     }
+}
+
+fn has_no_id(piece: &Value) -> bool {
+    piece.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
 }
 
 /// What a server wants back of a call: the signatures of Gemini's models, in Google's own place and in LiteLLM's.

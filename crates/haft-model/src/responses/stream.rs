@@ -36,7 +36,10 @@ impl Reader {
         );
         self.has_numbers |= event.get("output_index").is_some();
         match kind {
-            "response.created" | "response.in_progress" => begin(&event["response"], draft),
+            "response.created" | "response.in_progress" => {
+                draft.same_message(&event["response"]["id"])?;
+                begin(&event["response"], draft);
+            }
             "response.output_item.added" => drop(self.added(names, &event["item"], draft)?),
             "response.output_text.delta" => self.words(names, Said::Text(String::new()), delta, draft)?,
             "response.refusal.delta" => {
@@ -81,25 +84,20 @@ impl Reader {
         let texts = field(json, "output").map(items).unwrap_or_default();
         // What was streamed without numbers cannot be told from what was not.
         let may_be_new = self.has_numbers || self.last.is_none();
+        let mut streamed: Vec<Call> =
+            if self.done.is_empty() { Vec::new() } else { draft.calls().cloned().collect() };
         for (number, (json, item)) in texts.into_iter().zip(values.into_iter().flatten()).enumerate() {
             let mut names = names(Some(&number.into()), &[&item["id"], &item["call_id"]]);
             // Some servers number this list anew: an id says more.
             names.rotate_left(1);
             let is_known = names.iter().any(|name| self.slots.contains_key(name));
-            if is_known || (may_be_new && !self.repeats(item, draft)) {
+            if is_known || (may_be_new && !take_streamed(&mut streamed, item)) {
                 self.item_done(names, json, item, draft)?;
             }
         }
         draft.close_all();
         draft.stop = Some(self.stop(response));
         Ok(Flow::Over)
-    }
-
-    /// Whether a call was streamed already: some servers give it another id and number in the end.
-    fn repeats(&self, item: &Value, draft: &Draft) -> bool {
-        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-        let is_it = |call: &Call| call.name == text("name") && is_same(&call.input, text("arguments"));
-        item["type"] == "function_call" && !self.done.is_empty() && draft.calls().any(is_it)
     }
 
     /// The item with one of these names; of events without any, the one that was added last.
@@ -217,6 +215,15 @@ impl Reader {
             _ => Stop::End,
         }
     }
+}
+
+/// Takes the streamed call that an item repeats, if there is one. Some servers give a call another id and number in the final list;
+/// equal calls of one message are as many as the list has.
+fn take_streamed(streamed: &mut Vec<Call>, item: &Value) -> bool {
+    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+    let is_it = |call: &Call| call.name == text("name") && is_same(&call.input, text("arguments"));
+    let found = if item["type"] == "function_call" { streamed.iter().position(is_it) } else { None };
+    found.map(|index| streamed.remove(index)).is_some()
 }
 
 /// All that an item is called.

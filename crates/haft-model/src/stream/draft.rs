@@ -69,6 +69,19 @@ impl Draft {
         }
     }
 
+    /// Refuses a second message within the first: a proxy asked again in the middle of an answer, and the two do not fit together.
+    ///
+    /// # Errors
+    /// The id is another one than that of the message that is being written, and something of that has come already.
+    pub(crate) fn same_message(&self, id: &serde_json::Value) -> Result<(), ModelError> {
+        let id = id.as_str().unwrap_or_default();
+        if self.parts.is_empty() || self.id.is_empty() || id.is_empty() || id == self.id {
+            return Ok(());
+        }
+        let why = "the server began another message before the first one was complete";
+        Err(ModelError::new(ErrorKind::CutOff, why))
+    }
+
     /// A new part.
     pub(crate) fn begin(&mut self, said: Said) -> Result<Slot, ModelError> {
         if self.parts.len() >= MOST_PARTS {

@@ -134,7 +134,7 @@ pub(crate) fn surprises(
     let before = sample.contents()?;
     let log = sample.root().join("trace");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "trace=%file,connect", "-o"]).arg(&log);
+    strace.args(["-f", "-qq", "-y", "-Y", "-s", "4096", "-e", "trace=%file,connect", "-o"]).arg(&log);
     let sandboxed = haft.command(&sample.workspace(), &[]);
     strace
         .arg(sandboxed.get_program())

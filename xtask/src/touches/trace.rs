@@ -68,6 +68,12 @@ fn tried(text: &str, workspace: &Path) -> Vec<Tried> {
         else {
             continue;
         };
+        // `-Y` puts the name of a thread behind its number. Threads of haft look at the workspace while the command runs.
+        let (process, thread) = process.split_once('<').unwrap_or((process, ""));
+        if thread.starts_with("haft") {
+            earlier.insert(process);
+            continue;
+        }
         match own {
             None if call.starts_with("execve(")
                 && call.contains("\"bash\", \"-c\"")
@@ -168,7 +174,8 @@ mod tests {
 11 openat(AT_FDCWD</w>, \"/w/.git\", O_WRONLY) = 3
 12 execve(\"/bin/bash\", [\"bash\", \"-c\", \"cat a\"], 0x1) = 0
 11 openat(AT_FDCWD</w>, \"/w/secret\", O_RDONLY) = 3
-12 openat(AT_FDCWD</w>, \"sub/../a\", O_RDONLY) = 3</w/a>
+14<haft-names> openat(AT_FDCWD</w>, \"/w/src\", O_RDONLY) = 3
+12<cat> openat(AT_FDCWD</w>, \"sub/../a\", O_RDONLY) = 3</w/a>
 13 openat(AT_FDCWD</w/sub>, \"b\", O_WRONLY|O_CREAT, 0666) = 3</w/sub/b>
 13 newfstatat(AT_FDCWD</w>, \"c\", 0x1, 0) = 0
 13 unlinkat(AT_FDCWD</w>, \"d\", 0) = 0

@@ -81,6 +81,10 @@ fn push_section(bytes: &mut Vec<u8>, name: &[u8], subsection: Option<&[u8]>) {
     if !bytes.is_empty() && !bytes.ends_with(b"\n") {
         bytes.push(b'\n');
     }
+    // A backslash at the end of the last line makes the next one a part of its value.
+    if bytes.ends_with(b"\\\n") {
+        bytes.push(b'\n');
+    }
     bytes.push(b'[');
     bytes.extend_from_slice(name);
     if let Some(subsection) = subsection {

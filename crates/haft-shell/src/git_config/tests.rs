@@ -302,3 +302,13 @@ fn reverted_file_keeps_comments_and_places() {
     let reverted = revert(current.as_bytes(), before.as_bytes(), None);
     assert_eq!(String::from_utf8_lossy(&reverted), expected);
 }
+
+#[test]
+fn reverted_file_ends_a_last_line_that_goes_on() {
+    let before = b"[core]\n\tpager = less \\\n";
+    let current = b"[core]\n\tpager = evil\n[user]\n\tname = x\n";
+    let reverted = revert(current, before, None);
+    let left = compare(before, &reverted);
+    assert!(left.iter().all(KeyChange::is_harmless), "{left:?}");
+    assert!(left.iter().any(|change| change.name() == "user.name"), "{left:?}");
+}

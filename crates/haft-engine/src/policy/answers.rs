@@ -83,7 +83,7 @@ pub struct OfferedAnswer {
     pub meaning: String,
 }
 
-/// What leaving the sandbox means, whoever is asked.
+/// The meaning of leaving the sandbox, the same in every question.
 pub const OUTSIDE_MEANING: &str = "outside the sandbox: it can change and reach everything that you can";
 
 impl Question<'_> {
@@ -145,7 +145,7 @@ impl Question<'_> {
 }
 
 impl Answer {
-    /// Its kind; `None` where nobody answered.
+    /// Its kind; `None` without an answer.
     pub fn kind(&self) -> Option<AnswerKind> {
         Some(match self {
             Answer::Once => AnswerKind::Once,

@@ -112,7 +112,7 @@ impl Decision {
     /// The same for a command that failed in the sandbox and would run again: whatever allows it, a person is asked.
     ///
     /// # Errors
-    /// The mode asks nobody.
+    /// The mode refuses what would be asked.
     pub(crate) fn for_rerun(mut self, request: &Request<'_>) -> Result<Decision, Box<Refused>> {
         let is_refused = request.mode == Mode::DontAsk;
         let verdict = if is_refused { Verdict::Deny } else { Verdict::Ask };

@@ -41,7 +41,7 @@ use crate::{
 /// What a call may do: what it declared, and what it was permitted in addition while it ran.
 #[derive(Clone, Default)]
 struct CallState {
-    /// The places that were judged. The door is made when somebody asks for it.
+    /// The places that were judged. File access is made at the first use.
     places: Vec<(PathBuf, Access)>,
     hosts: Vec<String>,
     /// What a person has refused it while it ran.

@@ -1,6 +1,6 @@
 //! Places that settings name as code: `core.hooksPath`, `include.path`, scripts of aliases and drivers.
 //!
-//! Whoever writes `.githooks/pre-commit` runs a program at the next commit if `core.hooksPath` says `.githooks`.
+//! Writing `.githooks/pre-commit` runs a program at the next commit if `core.hooksPath` says `.githooks`.
 //! The settings of the system, the user and the repository are read without running git. Conditions of `includeIf`
 //! are not evaluated: every file that may be included counts.
 

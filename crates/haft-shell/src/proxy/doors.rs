@@ -90,7 +90,7 @@ impl Doors {
         });
     }
 
-    /// Waits for clients, or for datagrams: nobody's connection. Nothing after the interval, or when it is over.
+    /// Waits for clients, or for datagrams, without a connection. Nothing after the interval, or when it is over.
     pub(super) fn wait(&self, interval: Option<Duration>) -> Vec<(Door, Option<TcpStream>)> {
         let mut events = Vec::with_capacity(BATCH);
         let interval = interval.and_then(|interval| Timespec::try_from(interval).ok());

@@ -69,7 +69,7 @@ impl Orders {
     }
 }
 
-/// The time limit of a process, for whoever lets it stand still. It does not keep the process.
+/// The time limit of a process, for callers that pause it. It does not keep the process.
 #[derive(Clone)]
 pub struct TimeLimit(Weak<Shared>);
 

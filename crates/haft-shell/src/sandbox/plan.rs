@@ -63,7 +63,7 @@ pub(super) struct Plan {
     pub(super) name_watch: Option<(WatchScope, Baseline)>,
     lifeline: Option<OwnedFd>,
     /// Over which sockets of its network come out, or a network for others to join.
-    passage: Option<Passage>,
+    passage: Option<NetworkChannel>,
     /// Over which the root directory of the sandbox comes out, to be measured: our end and theirs.
     root: Option<[OwnedFd; 2]>,
     has_proxy: bool,
@@ -76,16 +76,16 @@ pub(super) struct Plan {
 
 /// The two ends of what leads to the outer process: ours and theirs.
 #[derive(Debug)]
-struct Passage {
+struct NetworkChannel {
     agent: Arc<NetworkAgent>,
     theirs: OwnedFd,
 }
 
-impl Passage {
-    fn new() -> Result<Passage, SandboxError> {
+impl NetworkChannel {
+    fn new() -> Result<NetworkChannel, SandboxError> {
         let [ours, theirs] = sys::socket_pair().map_err(no_descriptors)?;
         let agent = NetworkAgent::new(ours).map_err(|err| SandboxError::build("talk to it", err))?;
-        Ok(Passage { agent: Arc::new(agent), theirs })
+        Ok(NetworkChannel { agent: Arc::new(agent), theirs })
     }
 }
 
@@ -124,7 +124,7 @@ impl Plan {
         let has_network = has_namespaces && is_closed && !is_mute;
         let beside = wanted.beside.clone().filter(|_| has_network && !has_proxy);
         let has_own_network = has_network && beside.is_none();
-        let passage = has_network.then(Passage::new).transpose()?;
+        let passage = has_network.then(NetworkChannel::new).transpose()?;
         let listeners = match &wanted.network {
             Network::Hosts(_) if has_proxy => {
                 network::listeners(&hosts(&wanted.network)?, wanted.beside.as_deref())
@@ -195,7 +195,7 @@ impl Plan {
 
     /// In the sandbox: makes the sockets of the proxy and passes them out, or the network itself.
     pub(super) fn pass_network(&self) -> Answer {
-        let Some(Passage { theirs, .. }) = &self.passage else { return Ok(()) };
+        let Some(NetworkChannel { theirs, .. }) = &self.passage else { return Ok(()) };
         if !self.has_proxy {
             return Loopback::pass(theirs.as_raw_fd());
         }
@@ -242,7 +242,7 @@ impl Plan {
 
     /// Outside: takes the sockets.
     pub(super) fn proxy_sockets(&self) -> Result<Option<ProxySockets>, SandboxError> {
-        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| self.has_proxy) else {
+        let Some(NetworkChannel { agent, .. }) = self.passage.as_ref().filter(|_| self.has_proxy) else {
             return Ok(None);
         };
         let mut received = self.listeners.iter().map(|_| agent.received());
@@ -260,7 +260,7 @@ impl Plan {
 
     /// Outside: the network that it is in, if others may join it.
     pub(super) fn loopback(&self) -> Result<Option<Arc<Loopback>>, SandboxError> {
-        let Some(Passage { agent, .. }) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
+        let Some(NetworkChannel { agent, .. }) = self.passage.as_ref().filter(|_| !self.has_proxy) else {
             return Ok(None);
         };
         let failed = |err: io::Error| SandboxError::build("share the network", err);

@@ -35,7 +35,7 @@ use super::{
     sys::{self, Answer, Errno},
 };
 
-/// The sockets that were refused, for whoever tells of them.
+/// The sockets that were refused, for the result of the call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RefusedSockets(Arc<Mutex<BTreeSet<PathBuf>>>);
 

@@ -317,7 +317,7 @@ pub(super) fn place_in(root: &OwnedFd, path: &CStr) -> Answer<OwnedFd> {
     let how = OpenHow { flags: (libc::O_PATH | libc::O_CLOEXEC) as u64, mode: 0, resolve: IN_ROOT };
     let size = size_of::<OpenHow>();
     let fd = call!(SYS_openat2, root.as_raw_fd() as c_long, path.as_ptr(), &raw const how, size)?;
-    // SAFETY: it was just made, and nobody else knows it.
+    // SAFETY: it was just made, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 

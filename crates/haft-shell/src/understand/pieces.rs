@@ -1,7 +1,7 @@
 //! The texts in a word whose whole is known only when it runs.
 //!
-//! `prog $DIR/.env`, `prog ${FILE:-.env}`, `prog $(echo .env)`: nobody knows the path, but what is written of it is there to be
-//! held against what nobody may read.
+//! `prog $DIR/.env`, `prog ${FILE:-.env}`, `prog $(echo .env)`: the path is known only when the line runs, but its literal parts
+//! are held against rules that deny reading.
 
 use crate::syntax::{CommandKind, Part, Script, Word};
 

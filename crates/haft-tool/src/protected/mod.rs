@@ -21,7 +21,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 pub use fold::{does_not_show, folded};
-pub use table::{GROUPS, Grade, Group, Inside, Place};
+pub use table::{GROUPS, Grade, Group, Inside, TableEntry};
 
 use table::{DEPENDENCIES, ENDINGS, INDEX};
 
@@ -102,7 +102,7 @@ fn find_by_name(path: &[u8], depth: usize, writer: Writer) -> Option<Protected> 
     while let Some(name) = rest.next() {
         position += 1;
         let name = folded(name);
-        for Place { below, inside, group } in INDEX.starting_with(&name) {
+        for TableEntry { below, inside, group } in INDEX.starting_with(&name) {
             let followed = below.iter().copied().eq(rest.clone().take(below.len()).map(folded));
             let length = position + below.len();
             if !followed || (in_packages && !matches!(inside, Inside::Repository)) {

@@ -465,7 +465,7 @@ pub(super) const DEPENDENCIES: [&str; 8] =
 
 /// A place by the names that follow its first.
 #[derive(Debug)]
-pub struct Place {
+pub struct TableEntry {
     /// The names after the first one.
     pub below: Vec<&'static str>,
     /// How much of it counts for a process.
@@ -476,7 +476,7 @@ pub struct Place {
 
 /// The places by their first name.
 pub(super) struct Index {
-    places: HashMap<&'static str, Vec<Place>>,
+    places: HashMap<&'static str, Vec<TableEntry>>,
     /// The lengths that first names with an initial have, a bit each: most names of most paths have another.
     lengths: [u64; 256],
 }
@@ -488,7 +488,7 @@ pub(super) static INDEX: LazyLock<Index> = LazyLock::new(|| {
             let mut names = place.split('/');
             let first = names.next().unwrap_or_default();
             index.lengths[usize::from(first.as_bytes()[0])] |= 1 << first.len();
-            let place = Place { below: names.collect(), inside: *inside, group };
+            let place = TableEntry { below: names.collect(), inside: *inside, group };
             index.places.entry(first).or_default().push(place);
         }
     }
@@ -496,7 +496,7 @@ pub(super) static INDEX: LazyLock<Index> = LazyLock::new(|| {
 });
 
 impl Index {
-    pub(super) fn starting_with(&self, name: &str) -> &[Place] {
+    pub(super) fn starting_with(&self, name: &str) -> &[TableEntry] {
         let lengths = name.bytes().next().map_or(0, |initial| self.lengths[usize::from(initial)]);
         let possible = name.len() < 64 && lengths >> name.len() & 1 == 1;
         if possible { self.places.get(name).map_or(&[], Vec::as_slice) } else { &[] }

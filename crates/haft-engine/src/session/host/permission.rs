@@ -48,7 +48,7 @@ impl CallHost {
         if refusal == Some(Refusal::Person) {
             self.state().refused.push(addition.effects.clone());
         }
-        // A command that fails where nobody can be asked is no event of its own.
+        // A command that fails in a non-interactive session is no event of its own.
         if addition.stage != QuestionStage::Rerun || refusal != Some(Refusal::NobodyThere) {
             self.record(call, &addition, &decided).await;
         }
@@ -198,7 +198,7 @@ impl CallHost {
         tokio::task::spawn_blocking(watch).await.unwrap_or_else(|_| Err(Fault::failed("nothing was watched")))
     }
 
-    /// The journal and whoever watches hear of the question and its answer, without secrets.
+    /// Records the question and its answer in the journal and for observers, without secrets.
     async fn record(&self, call: &CallId, addition: &Addition, decided: &Result<Permit, Box<Refused>>) {
         let (decision, word) = match decided {
             Ok(permit) => (permit.decision(), Word::Yes(permit.warrant())),
@@ -275,7 +275,7 @@ impl CallHost {
     }
 }
 
-/// The refusal where nobody can be asked: it names the rule that would have allowed it.
+/// The refusal in a non-interactive session. It names the rule that would have allowed the request.
 fn nobody_there(decision: &Decision, request: &Request<'_>, addition: &Addition) -> Fault {
     let first = format!(
         "Needs approval, but this session is non-interactive: {}: {}",

@@ -107,7 +107,7 @@ pub(crate) async fn run<'t>(cx: CallCx<'t>, mut prepared: Box<Prepared<'t>>) -> 
     let open = Open { cx, ticket: prepared.ticket.clone() };
     let attempted = attempt(&cx, &mut prepared, (&host, &tool_cx), &mut permit, &mut meta).await;
     if let Some((watches, goes_on)) = host.take_watches() {
-        // A thread that breaks has dropped the watches, and whoever watches next settles them.
+        // A thread that breaks has dropped the watches, and the next watch settles them.
         let settle = move || watches.into_iter().for_each(|watch| watch.settle(goes_on));
         let _ = tokio::task::spawn_blocking(settle).await;
     }

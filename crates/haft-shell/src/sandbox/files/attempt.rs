@@ -1,4 +1,4 @@
-//! What a command attempts, and the one who decides about it.
+//! Attempts of a command to write protected names, and the trait that decides about them.
 
 use std::{
     fmt, mem,

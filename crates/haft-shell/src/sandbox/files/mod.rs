@@ -2,12 +2,12 @@
 //!
 //! The kernel reports the calls that create or write names. Each path is resolved as the process sees it and compared with the list
 //! of protected names ([`haft_tool::protected`]). The others, nearly all, go on. For a protected one the command waits in its system call until it is
-//! decided, once for each place and command: by what the call was permitted, by the [`Gatekeeper`], or by nobody, which refuses.
+//! decided, once for each place and command: by what the call was permitted, by the [`Gatekeeper`], and refused without either.
 //!
 //! This steers honest programs and asks at the right moment. It is no guarantee (see [`supervisor`](super::supervisor)): that are the
 //! read-only mounts of what exists, and the look at what is there afterwards.
 
-mod attempt; //  what is attempted, and who decides
+mod attempt; //  attempts, and the trait that decides
 mod touched; //  which paths a call changes
 mod settings; // settings of git, by key
 mod lift; //     taking a read-only mount away

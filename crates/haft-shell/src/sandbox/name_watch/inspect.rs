@@ -13,9 +13,9 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 use super::{
     ChangeOutcome, ProtectedChange, WatchScope,
     activity::{Activity, Nanoseconds, start_of_watch},
+    quarantine::{QuarantineDirectory, open_below},
     rebase,
     settings::{self, Baseline, Target},
-    shelf::{Shelf, open_below},
     split,
 };
 use crate::sandbox::files::{Outcome, is_temporary};
@@ -45,7 +45,7 @@ pub(super) struct Inspector {
     activity: Option<Arc<Activity>>,
     outcome: Arc<Outcome>,
     start: Nanoseconds,
-    shelf: Shelf,
+    shelf: QuarantineDirectory,
     /// Guidance that was there, by the time of its last change.
     guidance: BTreeMap<PathBuf, (Nanoseconds, &'static str)>,
     /// Settings of repositories that were seen.
@@ -69,7 +69,7 @@ impl Inspector {
         activity: Option<Arc<Activity>>,
         outcome: Arc<Outcome>,
     ) -> Inspector {
-        let shelf = Shelf::at(watched.shelf.clone(), watched.home.as_deref());
+        let shelf = QuarantineDirectory::at(watched.shelf.clone(), watched.home.as_deref());
         Inspector {
             watched,
             baseline,

@@ -16,7 +16,7 @@ mod activity; // when the command made names
 mod inspect; //  what is new, and whose it is
 mod settings; // git's settings, reverted by key
 mod rebase; //   commands in the list of a rebase, taken out
-mod shelf; //    the private directory
+mod quarantine; //    the private directory
 mod watcher; //  the thread
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ impl ProtectedChange {
     /// Something else stands there by now, or it was not set aside.
     pub fn restore(&self) -> io::Result<()> {
         match &self.outcome {
-            ChangeOutcome::SetAside(kept) => shelf::restore(kept, &self.path),
+            ChangeOutcome::SetAside(kept) => quarantine::restore(kept, &self.path),
             _ => Err(io::Error::new(io::ErrorKind::NotFound, "it was not set aside")),
         }
     }

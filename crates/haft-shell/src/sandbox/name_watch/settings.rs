@@ -14,7 +14,7 @@ use std::{
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, statat, unlinkat};
 
-use super::shelf::{by_number, open_below};
+use super::quarantine::{by_number, open_below};
 use crate::git_config::{FILE_BYTES_LIMIT, compare_in, revert};
 
 /// The names of files with settings in a repository's directory.

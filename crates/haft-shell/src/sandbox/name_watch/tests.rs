@@ -230,7 +230,7 @@ fn a_link_in_the_way_does_not_lead_the_move_elsewhere() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join(".envrc"), "the person's").unwrap();
     symlink(outside.path(), world.root.join("link")).unwrap();
-    let shelf = shelf::Shelf::at(Some(world.shelf.clone()), None);
+    let shelf = quarantine::QuarantineDirectory::at(Some(world.shelf.clone()), None);
     assert!(shelf.take(&world.root, Path::new("link/.envrc")).is_err());
     assert!(outside.path().join(".envrc").exists());
 }

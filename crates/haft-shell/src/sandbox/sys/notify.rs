@@ -139,11 +139,11 @@ pub(in super::super) fn read_memory(process: i32, address: u64, into: &mut [u8])
     .map(|count| count as usize)
 }
 
-/// A descriptor that can be polled and wakes whoever polls it.
+/// A descriptor that can be polled and wakes its poller.
 pub(in super::super) fn event() -> Answer<OwnedFd> {
     let flags = (libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) as c_long;
     let fd = call!(SYS_eventfd2, 0 as c_long, flags)?;
-    // SAFETY: it was just made, and nobody else knows it.
+    // SAFETY: it was just made, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 

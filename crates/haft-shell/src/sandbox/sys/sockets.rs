@@ -84,7 +84,7 @@ pub(in super::super) fn copy_descriptor(process: i32, number: RawFd) -> Answer<O
     let process = super::pidfd(process)?;
     let copied = call!(SYS_pidfd_getfd, process as c_long, number as c_long, 0 as c_long);
     close(process);
-    // SAFETY: it was just made, and nobody else knows it.
+    // SAFETY: it was just made, and nothing else owns it.
     copied.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 

@@ -22,14 +22,14 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// The private directory of a command, made when something is set aside.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct QuarantineDirectory {
     base: PathBuf,
 }
 
-impl Shelf {
+impl QuarantineDirectory {
     /// A shelf in a directory, or in haft's state.
-    pub(super) fn at(base: Option<PathBuf>, home: Option<&Path>) -> Shelf {
-        Shelf { base: base.unwrap_or_else(|| state(home)) }
+    pub(super) fn at(base: Option<PathBuf>, home: Option<&Path>) -> QuarantineDirectory {
+        QuarantineDirectory { base: base.unwrap_or_else(|| state(home)) }
     }
 
     /// Moves a name below a root to a new place.

@@ -25,6 +25,7 @@ mod order; //      which functions do runs use?
 mod new_tool; //   the file of a new tool, and its two lines
 mod account; //    an ordinary user on a machine of its own
 mod set_up; //     places in which commands run
+mod row_options; // the options of chores that run rows of a table
 mod terminal; //   a person who answers questions
 mod scripted; //   a model that follows a script
 mod haft; //       the haft binary, as a person starts it

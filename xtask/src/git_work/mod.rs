@@ -19,11 +19,12 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::{
     account::{Account, Entry},
+    row_options::RowOptions,
     set_up,
     terminal::{self, Answer, Transcript},
 };
@@ -32,8 +33,8 @@ use services::Services;
 use snapshot::Snapshot;
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
-    let options = Options::parse(words)?;
-    let sequences = options.sequences();
+    let options = RowOptions::parse("git-work", words)?;
+    let sequences = sequences(&options);
     ensure!(!sequences.is_empty(), "no sequence has such a name");
     if options.lists {
         sequences.iter().for_each(|sequence| println!("{}", sequence.name));
@@ -65,45 +66,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The options of the chore.
-#[derive(Debug, Default)]
-struct Options {
-    lists: bool,
-    is_verbose: bool,
-    /// Every so many rows.
-    every: Option<usize>,
-    /// Words of which a name has one.
-    names: Vec<String>,
-}
-
-impl Options {
-    fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                "--list" => options.lists = true,
-                "-v" => options.is_verbose = true,
-                "--every" => {
-                    let number: usize = words.next().context("--every needs a number")?.parse()?;
-                    options.every = Some(number.max(1));
-                }
-                word if word.starts_with('-') => {
-                    bail!("git-work takes -v, --list, --every N and words of names")
-                }
-                word => options.names.push(word.to_owned()),
-            }
-        }
-        Ok(options)
-    }
-
-    fn sequences(&self) -> Vec<Sequence> {
-        let all = [git_rows::ROWS, package_rows::ROWS, service_rows::ROWS].concat();
-        let is_meant = |sequence: &Sequence| {
-            self.names.is_empty() || self.names.iter().any(|word| sequence.name.contains(word.as_str()))
-        };
-        all.into_iter().filter(is_meant).step_by(self.every.unwrap_or(1)).collect()
-    }
+fn sequences(options: &RowOptions) -> Vec<Sequence> {
+    let all = [git_rows::ROWS, package_rows::ROWS, service_rows::ROWS].concat();
+    options.select(all, |sequence, word| sequence.name.contains(word))
 }
 
 /// A failure shows no more of them.
@@ -247,7 +212,7 @@ mod tests {
 
     #[test]
     fn sequences_are_many_and_have_names_of_their_own() {
-        let all = Options::default().sequences();
+        let all = sequences(&RowOptions::default());
         let names: BTreeSet<&str> = all.iter().map(|sequence| sequence.name).collect();
         assert!(all.len() >= 60 && names.len() == all.len());
     }

@@ -16,12 +16,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
     account::{Account, Entry},
+    row_options::RowOptions,
     set_up,
     terminal::{self, Answer, Transcript},
 };
@@ -61,8 +62,8 @@ struct Case {
 }
 
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
-    let options = Options::parse(words)?;
-    let cases = options.cases()?;
+    let options = RowOptions::parse("later", words)?;
+    let cases = cases(&options)?;
     ensure!(!cases.is_empty(), "no case has such a name");
     if options.lists {
         cases.iter().for_each(|case| println!("{}: {}", case.kind, case.id));
@@ -96,46 +97,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     Ok(if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The options of the chore.
-#[derive(Debug, Default)]
-struct Options {
-    lists: bool,
-    is_verbose: bool,
-    /// Every so many cases.
-    every: Option<usize>,
-    /// Words of which a kind or a name has one.
-    names: Vec<String>,
-}
-
-impl Options {
-    fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                "--list" => options.lists = true,
-                "-v" => options.is_verbose = true,
-                "--every" => {
-                    let number: usize = words.next().context("--every needs a number")?.parse()?;
-                    options.every = Some(number.max(1));
-                }
-                word if word.starts_with('-') => {
-                    bail!("later takes -v, --list, --every N and words of names")
-                }
-                word => options.names.push(word.to_owned()),
-            }
-        }
-        Ok(options)
-    }
-
-    fn cases(&self) -> Result<Vec<Case>> {
-        let cases = CASES.lines().map(serde_json::from_str).collect::<Result<Vec<Case>, _>>()?;
-        let is_meant = |case: &Case| {
-            let has = |word: &String| case.id.contains(word.as_str()) || case.kind.contains(word.as_str());
-            self.names.is_empty() || self.names.iter().any(has)
-        };
-        Ok(cases.into_iter().filter(is_meant).step_by(self.every.unwrap_or(1)).collect())
-    }
+fn cases(options: &RowOptions) -> Result<Vec<Case>> {
+    let cases = CASES.lines().map(serde_json::from_str).collect::<Result<Vec<Case>, _>>()?;
+    Ok(options.select(cases, |case, word| case.id.contains(word) || case.kind.contains(word)))
 }
 
 /// The figures of a run.
@@ -294,7 +258,7 @@ mod tests {
 
     #[test]
     fn cases_have_names_of_their_own_and_there_are_enough() {
-        let cases = Options::default().cases().unwrap();
+        let cases = cases(&RowOptions::default()).unwrap();
         let names: BTreeSet<_> = cases.iter().map(|case| &case.id).collect();
         assert!(cases.len() >= 100 && names.len() == cases.len());
         assert!(cases.iter().all(|case| !case.later.is_empty()));
@@ -302,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_result_tells_of_a_path_by_its_protected_part() {
-        let case =
-            &Options { names: vec!["tar unpacks".to_owned()], ..Options::default() }.cases().unwrap()[0];
+        let case = &cases(&RowOptions { names: vec!["tar unpacks".to_owned()], ..RowOptions::default() })
+            .unwrap()[0];
         let ran = |stdout: &str| Transcript {
             success: false,
             stdout: stdout.to_owned(),
